@@ -1,0 +1,33 @@
+# Everything from nothing: `make demo` and `make test` need only Python 3.11+.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: install demo test bench clean
+
+install: .venv/.installed
+
+# torch first and by its pin: an open range would pull gigabytes of CUDA packages.
+.venv/.installed: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	touch $@
+
+.venv/.installed-test: .venv/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test]'
+	touch $@
+
+demo: install
+	$(BIN)/eber demo --out demo
+
+test: .venv/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+
+bench: .venv/.installed-test
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv demo

@@ -1,0 +1,123 @@
+"""Adaptation to the unlabelled rows of a new environment.
+
+The mixture pi of training environments that best explains new rows maximises
+
+    sum_i log sum_e pi_e p(e|x_i) / pi0_e,
+
+with pi0_e the mean of p(e|x) over the training rows: p(e|x) / pi0_e is p(x|e) up to a factor that does not depend
+on e. This is Laird's (1978) nonparametric maximum likelihood with the training environments as support; EM finds it.
+Prediction then uses p(e|x) pi_e / pi0_e, renormalised.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+MIN_ROWS_PER_ENVIRONMENT = 20
+SIGNIFICANCE = 0.01
+FLAT_SHARPNESS = 0.05
+
+
+@dataclass(frozen=True)
+class Adaptation:
+    """An estimated mixture of the training environments, and how far to trust it.
+
+    Attributes
+    ----------
+    mixture, training_mixture : (m,)
+        pi and pi0.
+    n_rows : int
+        Rows the mixture was estimated from.
+    log_likelihood_gain : float
+        Gain over the training mixture, per row in nats.
+    p_value : float
+        Likelihood-ratio test of the training mixture against any other, chi-squared with m - 1 degrees of freedom.
+    sharpness : float
+        Share of the uncertainty about e that x removes, 1 - H(e|x) / H(e): 0 when p(e|x) says nothing.
+    effective_rows : float
+        n_rows times sharpness: about how many rows of known environment the estimate is worth.
+    reasons : tuple of str
+        Why it should not be trusted; empty when nothing speaks against it.
+    """
+
+    mixture: NDArray[np.float64]
+    training_mixture: NDArray[np.float64]
+    n_rows: int
+    log_likelihood_gain: float
+    p_value: float
+    sharpness: float
+    effective_rows: float
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def trusted(self) -> bool:
+        """Whether nothing was found that speaks against it."""
+        return not self.reasons
+
+    @property
+    def log_ratio(self) -> NDArray[np.float64]:
+        """Log pi_e / pi0_e, what is added to log p(e|x), (m,)."""
+        with np.errstate(divide="ignore"):
+            ratio: NDArray[np.float64] = np.log(self.mixture) - np.log(self.training_mixture)
+        return ratio
+
+
+def estimate_mixture(
+    log_p_e_given_x: NDArray[np.float64],
+    training_mixture: NDArray[np.float64],
+    tolerance: float = 1e-7,
+    max_iterations: int = 10_000,
+) -> NDArray[np.float64]:
+    """EM for the mixture of environments, (n, m) and (m,) -> (m,).
+
+    It ends when the likelihood is within `tolerance` nats a row of its maximum: by concavity, max_e D_e - 1 bounds
+    what is left to gain, with D_e the mean over rows of p(x|e) / p(x) (Lindsay 1983).
+    """
+    log_ratio = log_p_e_given_x - np.log(training_mixture)
+    ratio = np.exp(log_ratio - log_ratio.max(1, keepdims=True))  # (n, m), proportional to p(x|e) in each row
+    mixture = training_mixture.copy()
+    for _ in range(max_iterations):
+        gradient = (ratio / (ratio @ mixture)[:, None]).mean(0)  # D_e
+        if gradient.max() - 1 < tolerance:
+            break
+        mixture = mixture * gradient
+    total: NDArray[np.float64] = mixture / mixture.sum()
+    return total
+
+
+def adapt_mixture(
+    log_p_e_given_x: NDArray[np.float64], training_mixture: NDArray[np.float64], doubts: tuple[str, ...] = ()
+) -> Adaptation:
+    """Estimate the mixture of new rows and judge it. `doubts` are reasons known before any row was seen."""
+    n, m = log_p_e_given_x.shape
+    mixture = estimate_mixture(log_p_e_given_x, training_mixture)
+    with np.errstate(divide="ignore"):
+        log_weights = np.log(mixture) - np.log(training_mixture)
+    gain = float(special.logsumexp(log_p_e_given_x + log_weights, axis=1).mean())
+    conditional = -(np.exp(log_p_e_given_x) * log_p_e_given_x).sum(1).mean()
+    marginal = special.entr(training_mixture).sum()
+    sharpness = float(np.clip(1 - conditional / marginal, 0.0, 1.0)) if m > 1 else 0.0
+    p_value = float(stats.chi2.sf(2 * n * max(gain, 0.0), max(m - 1, 1)))
+    reasons = list(doubts)
+    if m == 1:
+        reasons.append("there is one training environment, so there is nothing to reweight")
+    if n < MIN_ROWS_PER_ENVIRONMENT * m:
+        reasons.append(f"{n} rows are few for {m} environments; give at least {MIN_ROWS_PER_ENVIRONMENT * m}")
+    if m > 1 and sharpness < FLAT_SHARPNESS:
+        reasons.append(f"p(e|x) is almost flat (sharpness {sharpness:.3f}): x hardly tells environments apart")
+    if m > 1 and p_value > SIGNIFICANCE:
+        reasons.append(f"the likelihood is flat: the new rows fit the training mixture as well (p = {p_value:.2g})")
+    return Adaptation(
+        mixture=mixture,
+        training_mixture=training_mixture,
+        n_rows=n,
+        log_likelihood_gain=gain,
+        p_value=p_value,
+        sharpness=sharpness,
+        effective_rows=n * sharpness,
+        reasons=tuple(reasons),
+    )

@@ -1,0 +1,80 @@
+"""The one container that every data source returns and everything downstream reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class MultiEnvironmentData:
+    """Rows from several environments.
+
+    Parameters
+    ----------
+    X : array of shape (n, d) or (n, channels, height, width)
+    y : array of shape (n,)
+        Labels.
+    environments : array of shape (n,)
+        The environment each row came from.
+    feature_names : sequence of str, optional
+        One name for each column of a two-dimensional X.
+    identifiers : array of shape (n,), optional
+        What a row is of (patient, sample, object), where the source says so; the leak audit reads it.
+    name : str
+        What the data are called in tables and errors.
+    extra : dict
+        What belongs to the rows of one source only (coordinates, the latent z of a simulation), each of length n.
+    """
+
+    X: NDArray[Any]
+    y: NDArray[Any]
+    environments: NDArray[Any]
+    feature_names: tuple[str, ...] = ()
+    identifiers: NDArray[Any] | None = None
+    name: str = "data"
+    extra: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        n = len(self.X)
+        columns = {"y": self.y, "environments": self.environments, **self.extra}
+        if self.identifiers is not None:
+            columns["identifiers"] = self.identifiers
+        for column, values in columns.items():
+            if len(values) != n:
+                raise ValueError(f"{self.name}: X has {n} rows, but {column} has {len(values)}.")
+        if self.feature_names and len(self.feature_names) != self.X.shape[1]:
+            raise ValueError(
+                f"{self.name}: X has {self.X.shape[1]} columns, but {len(self.feature_names)} feature names were given."
+            )
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    @property
+    def environment_names(self) -> list[Any]:
+        """The distinct environments, sorted."""
+        return list(np.unique(self.environments))
+
+    def select(self, rows: NDArray[Any]) -> MultiEnvironmentData:
+        """The given rows (a mask or an index), everything else as it was."""
+        return replace(
+            self,
+            X=self.X[rows],
+            y=self.y[rows],
+            environments=self.environments[rows],
+            identifiers=None if self.identifiers is None else self.identifiers[rows],
+            extra={key: values[rows] for key, values in self.extra.items()},
+        )
+
+    def split(self, held_out: Any) -> tuple[MultiEnvironmentData, MultiEnvironmentData]:
+        """Training rows and the rows of the held-out environment (or environments)."""
+        names = np.atleast_1d(np.asarray(held_out))
+        unknown = [name for name in names if name not in self.environments]
+        if unknown:
+            raise ValueError(f"{self.name} has no environment {unknown[0]!r}; it has {self.environment_names}.")
+        mask = np.isin(self.environments, names)
+        return self.select(~mask), self.select(mask)

@@ -1,0 +1,155 @@
+"""Signs of a bad fit, computed once after training, each with advice."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import optimize, special
+from torch import Tensor
+
+from eber.aggregates import at_label
+from eber.inference import entropy
+from eber.model import EBERNetworks
+
+MAX_ROWS = 4096
+"""Diagnostics look at no more training rows than this; they are drawn evenly."""
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One figure of a fit, the threshold it is held against, and what to do when it is crossed.
+
+    Attributes
+    ----------
+    name : str
+    value, threshold : float
+    alarming : bool
+        Whether the value is on the wrong side of the threshold.
+    advice : str
+        What it means and what to try.
+    """
+
+    name: str
+    value: float
+    threshold: float
+    alarming: bool
+    advice: str
+
+    def __str__(self) -> str:
+        return f"{self.name} = {self.value:.3g} (threshold {self.threshold:.3g}): {self.advice}"
+
+
+def _high(name: str, value: float, threshold: float, advice: str) -> Diagnostic:
+    return Diagnostic(name, value, threshold, bool(value > threshold), advice)
+
+
+def _low(name: str, value: float, threshold: float, advice: str) -> Diagnostic:
+    return Diagnostic(name, value, threshold, bool(value < threshold), advice)
+
+
+def best_temperature(log_p: NDArray[np.float64], e: NDArray[np.int64]) -> tuple[float, float]:
+    """The factor a for which softmax(a · log p(e|x)) has the least cross-entropy, and what it gains in nats a row."""
+
+    def cross_entropy(log_a: float) -> float:
+        scaled = special.log_softmax(math.exp(log_a) * log_p, axis=1)
+        return float(-scaled[np.arange(len(e)), e].mean())
+
+    found = optimize.minimize_scalar(cross_entropy, bounds=(math.log(0.02), math.log(50)), method="bounded")
+    return math.exp(found.x), cross_entropy(0.0) - float(found.fun)
+
+
+def diagnose(module: EBERNetworks, x: Tensor, y: Tensor, e: Tensor, learned_weights: bool) -> list[Diagnostic]:
+    """Diagnostics of a fitted model on its training rows, float64.
+
+    Those of p(e|x) are left out when there is one environment or when the weights were supplied; those of the
+    components when the posteriors were.
+    """
+    if len(x) > MAX_ROWS:
+        rows = torch.linspace(0, len(x) - 1, MAX_ROWS).long()
+        x, y, e = x[rows], y[rows], e[rows]
+    found: list[Diagnostic] = []
+    with torch.no_grad():
+        if learned_weights and module.n_environments > 1:
+            found += _environment_signs(module.log_p_e_given_x(x).T.numpy(), e.numpy())
+        found += _label_signs(module.log_p_y_given_xe(x), y, e)
+        if module.g is not None:
+            found += _component_signs(module, x)
+    return found
+
+
+def _environment_signs(log_p: NDArray[np.float64], e: NDArray[np.int64]) -> list[Diagnostic]:
+    m = log_p.shape[1]
+    temperature, gain = best_temperature(log_p, e)
+    return [
+        _low(
+            "entropy of the mean p(e|x)",
+            float(entropy(np.exp(log_p).mean(0))),
+            0.5 * math.log(m),
+            "a few environments take all the weight, so prediction hardly averages over environments. Use "
+            "env_loss_weight=1, or the stratified objective instead of the decomposed one.",
+        ),
+        _high(
+            "cross-entropy of p(e|x)",
+            float(-log_p[np.arange(len(e)), e].mean()),
+            math.log(m),
+            "p(e|x) does not find the environments: its columns are experts, not environments. Do not read them as "
+            "environments and do not adapt; use env_loss_weight > 0 if you want to.",
+        ),
+        # A classifier that is nearly always right is always called undertrained by the factor alone, so it must matter.
+        Diagnostic(
+            "temperature of p(e|x)",
+            temperature,
+            1.5,
+            temperature > 1.5 and gain > 0.05,
+            f"p(e|x) is less sure than the data allow, by {gain:.2g} nats a row: it is undertrained. Train longer or "
+            "raise environment_gain.",
+        ),
+    ]
+
+
+def _label_signs(log_p_y_given_xe: Tensor, y: Tensor, e: Tensor) -> list[Diagnostic]:
+    observed = at_label(log_p_y_given_xe, y, 0).gather(0, e[None])[0]  # (B,)
+    prevalence = torch.bincount(y).double().numpy() / len(y)
+    return [
+        _high(
+            "NLL of f0",
+            float(-observed.mean()),
+            float(entropy(prevalence)) + 0.1,
+            "f0 has drifted from p(y|x,e): it predicts labels worse than their prevalence does. Train longer, "
+            "raise tie_weight, or lower learning_rate.",
+        )
+    ]
+
+
+def _component_signs(module: EBERNetworks, x: Tensor) -> list[Diagnostic]:
+    c = module.conditionals(x)
+    sigma = c.log_sigma.exp()
+    signs = []
+    if module.n_environments > 1:
+        spread = c.mu.std(2, correction=0) / sigma.mean(2)  # (L, K, B)
+        signs.append(
+            _low(
+                "spread of mu over environments in units of sigma",
+                float(spread.amax(0).mean()),
+                0.6,
+                "the components of different environments overlap: the latent does not tell environments apart, and "
+                "EBER is close to ERM. Train longer or check that environments differ in what x shows.",
+            )
+        )
+    if module.bounds is not None:
+        bound = float(module.bounds[-1])
+        at_bound = (c.log_sigma.abs() > 0.95 * bound).double().mean()
+        signs.append(
+            _high(
+                "share of log sigma at its bounds",
+                float(at_bound),
+                0.1,
+                "components have become points or have become flat. Standardise the features, train for fewer epochs, or "
+                "lower learning_rate.",
+            )
+        )
+    return signs

@@ -1,0 +1,192 @@
+"""What all five classifiers share: parameters, validation, the fit around the training loop, persistence."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Callable
+from contextlib import nullcontext
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    _fit_context,
+)
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import nn
+
+from eber.estimators.persistence import load_estimator, save_estimator
+from eber.estimators.progress import epoch_progress
+from eber.estimators.validation import check_finite
+from eber.objectives.base import Batch, Objective
+from eber.training import TrainingSettings, isolated_torch, steps_in, train
+
+
+class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Base of the classifiers. See `EBERClassifier` for the meaning of the shared parameters."""
+
+    # `environments` is asked for by default, so that Pipeline, cross_val_score and GridSearchCV hand it on.
+    __metadata_request__fit = {"environments": True}
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "featurizer": [StrOptions({"linear", "mlp", "cnn"}), callable],
+        "hidden_dims": ["array-like"],
+        "representation_dim": [Interval(Integral, 1, None, closed="left")],
+        "input_scale": [Interval(Real, 0, None, closed="neither")],
+        "epochs": [Interval(Integral, 1, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "clip_norm": [Interval(Real, 0, None, closed="neither"), None],
+        "average_decay": [Interval(Real, 0, 1, closed="both"), None],
+        "n_threads": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, *, environments: Any = None) -> Self:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n, d), or array of shape (n, channels, height, width)
+        y : array of shape (n,)
+            Labels, strings or numbers.
+        environments : array of shape (n,), optional
+            The environment each row came from, strings or numbers. Without it, ERM needs nothing and the other
+            methods treat all rows as one environment, with a warning.
+
+        Returns
+        -------
+        self
+        """
+        X = self._validate_X(X, y=y, reset=True)
+        check_classification_targets(y)
+        classes, encoded = np.unique(np.asarray(y).ravel(), return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"y has only one class, {classes[0]!r}; a classifier needs rows of at least two classes.")
+        attributes: dict[str, Any] = {"classes_": classes, "input_shape_": tuple(X.shape[1:])}
+        attributes |= self._environment_attributes(environments, encoded, classes)
+        e = attributes.pop("environment_index", np.zeros(len(X), dtype=np.int64))
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        data = Batch(torch.from_numpy(X), torch.from_numpy(encoded), torch.from_numpy(e))
+        with isolated_torch(seed, self.n_threads) as generator:
+            data = self._prepare(data, len(attributes.get("environments_", ())))
+            module, objective = self._build(data, attributes)
+            settings = self._settings(len(X))
+            shown = epoch_progress(type(self).__name__, settings.epochs) if self.verbose else nullcontext(None)
+            with shown as on_epoch:
+                history = train(module, objective, data, settings, generator, on_epoch)
+        # Inference is in float64: no answer then depends on which rows it was asked together with.
+        module.double()
+        attributes |= {
+            "module_": module,
+            "history_": {name: [epoch[name] for epoch in history] for name in history[0]},
+            "seed_": seed,
+            "n_steps_": steps_in(len(X), settings),
+        }
+        attributes |= self._finish(module, data, attributes)
+        # Only now is the estimator changed: a fit that failed has left it as it was.
+        for name, value in attributes.items():
+            setattr(self, name, value)
+        self._warn()
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row."""
+        proba = self.predict_proba(X)
+        predicted: NDArray[Any] = self.classes_[proba.argmax(1)]
+        return predicted
+
+    @abstractmethod
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """p(y|x), (n, K) with columns as in `classes_`."""
+
+    @abstractmethod
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """The learned representation of each row."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted classifier to a folder: weights as safetensors, everything else as JSON. Nothing is pickled."""
+        check_is_fitted(self)
+        save_estimator(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, featurizer: Callable[..., nn.Module] | None = None) -> Self:
+        """Read a classifier that `save` wrote. No code from the folder is run.
+
+        A featurizer that was a callable is not in the folder: pass it again.
+        """
+        return load_estimator(cls, path, featurizer)
+
+    @property
+    @abstractmethod
+    def _n_features_out(self) -> int:
+        """Number of columns of `transform`, for `get_feature_names_out`."""
+
+    def _validate_X(self, X: Any, *, y: Any = None, reset: bool) -> NDArray[np.float32]:
+        images = self.featurizer not in ("linear", "mlp")
+        options: dict[str, Any] = {"dtype": np.float32, "ensure_all_finite": False, "allow_nd": images}
+        # A cast of 1e300 to float32 overflows to infinity, which check_finite then reports with its column.
+        with np.errstate(over="ignore"):
+            if y is None:
+                X = validate_data(self, X, reset=reset, **options)
+            else:
+                X, _ = validate_data(self, X, y, reset=reset, y_numeric=False, **options)
+        check_finite(X, getattr(self, "feature_names_in_", None))
+        if not reset and X.shape[1:] != self.input_shape_:
+            raise ValueError(
+                f"X has rows of shape {X.shape[1:]}, but {type(self).__name__} was fitted on {self.input_shape_}."
+            )
+        return np.ascontiguousarray(X)
+
+    def _features(self, X: Any) -> torch.Tensor:
+        """Validated rows for inference, float64."""
+        check_is_fitted(self)
+        return torch.from_numpy(self._validate_X(X, reset=False)).double()
+
+    def _settings(self, n_rows: int) -> TrainingSettings:
+        return TrainingSettings(
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            clip_norm=self.clip_norm,
+            average_decay=self.average_decay,
+        )
+
+    def _environment_attributes(self, environments: Any, y: NDArray[np.int64], classes: NDArray[Any]) -> dict[str, Any]:
+        """`environments_` and, for training only, `environment_index`."""
+        return {}
+
+    def _prepare(self, data: Batch, n_environments: int) -> Batch:
+        """What is computed once for all rows before training."""
+        return data
+
+    @abstractmethod
+    def _build(self, data: Batch, attributes: dict[str, Any]) -> tuple[nn.Module, Objective]:
+        """The module to train and its objective."""
+
+    @abstractmethod
+    def _module(self) -> nn.Module:
+        """A module of the fitted shape, to load weights into."""
+
+    def _restore(self, name: str, value: Any) -> Any:
+        """A fitted attribute as it was before it was saved as plain data."""
+        return tuple(value) if name == "input_shape_" else value
+
+    def _finish(self, module: nn.Module, data: Batch, attributes: dict[str, Any]) -> dict[str, Any]:
+        """Further fitted attributes, from the trained module."""
+        return {}
+
+    def _warn(self) -> None:
+        """Say what the fit shows."""

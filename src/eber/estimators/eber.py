@@ -1,0 +1,460 @@
+"""EBER as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Sequence
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
+from torch import Tensor, nn
+
+from eber import inference
+from eber.adaptation import Adaptation, adapt_mixture
+from eber.diagnostics import Diagnostic, diagnose
+from eber.distributions import MAX_QUADRATURE_DIM
+from eber.estimators.base import EnvironmentClassifier
+from eber.estimators.validation import encode_environments
+from eber.exceptions import AdaptationWarning, FitWarning
+from eber.model import EBERNetworks
+from eber.objectives.base import Batch, Objective
+from eber.objectives.eber import READINGS, EBERObjective, ExpectationRule
+from eber.objectives.eber_fused import FusedEBERObjective
+from eber.objectives.eber_supplied import SuppliedEBERObjective
+from eber.posteriors import SuppliedPosteriors
+from eber.theorem import theorem_rows
+
+EnvironmentWeights = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+PAPER_FORM: dict[str, Any] = {
+    "tie_weight": 0.0,
+    "input_scale": 1.0,
+    "environment_gain": 1.0,
+    "zero_environment_head": False,
+    "latent_bounds": None,
+    "average_decay": None,
+}
+"""What to pass for the paper's plain form: no tie, PyTorch's initialisation, no bounds, the last weights."""
+
+
+class EBERClassifier(EnvironmentClassifier):
+    """Empirical-Bayes Environment-Robust classification.
+
+    Environments change the distribution of a latent z, while p(x|z) and p(y|z) stay. Four networks are learned:
+    g(x,y,e), a diagonal Gaussian q(z;x,y,e); f0(x,e), which gives p(y|x,e); h(x), which gives p(e|x); and f1(z), which
+    gives p(y|z). A new row, whatever environment it comes from, is predicted by the marginal rule
+
+        p(y|x) = sum_e p(e|x) ∫ p(y|z) q(z;x,e) dz,      q(z;x,e) = sum_k p(k|x,e) q(z;x,k,e).
+
+    Features should be standardised (`sklearn.preprocessing.StandardScaler` in a `Pipeline`).
+
+    Parameters
+    ----------
+    featurizer : {"linear", "mlp", "cnn"} or callable, default="mlp"
+        Feature extractor of g, f0 and h. A callable is called as ``featurizer(input_shape, representation_dim)`` and
+        returns an `nn.Module` that maps rows to (rows, representation_dim).
+    hidden_dims : sequence of int, default=(16,)
+        Widths of the hidden layers of ``"mlp"``.
+    representation_dim : int, default=32
+        Width of the representation.
+    latent_dim : int or "auto", default="auto"
+        Dimension of z. ``"auto"`` is the number of classes minus one (1 for two classes, as in the paper): what a
+        linear f1 needs to express any p(y|z).
+    objective : {"stratified", "algorithm", "decomposed", "collapsed"}, default="stratified"
+        Reading of the paper's objective; see `eber.objectives.eber`.
+    env_loss_weight : float, default=1.0
+        The paper's lambda_env, weight of the environment loss.
+    tie_weight : float, default=0.5
+        Weight of the tie, L_e of the observed environment, under ``"stratified"`` and ``"algorithm"`` (the other two
+        contain it). It binds components to their environments, which `adapt` needs. Not in the paper: 0 there.
+    expectation : {"sample", "quadrature"}, default="sample"
+        Expectations over z while training: reparametrised samples, or Gauss-Hermite quadrature (latent_dim <= 2).
+    expectation_points : int, default=1
+        Samples from each component, or quadrature nodes for each latent axis.
+    prediction : {"auto", "quadrature", "monte_carlo"}, default="auto"
+        Integration over z for prediction. ``"auto"`` is the closed form for two classes and a linear f1, else
+        Gauss-Hermite quadrature up to two latent dimensions and Monte Carlo above.
+    prediction_points : int or None, default=None
+        Nodes for each latent axis (None: 32, or 16 in two dimensions) or samples (None: 1000, as in the paper).
+    decoder_hidden_dims : sequence of int, default=()
+        Hidden layers of f1; a linear map when empty.
+    input_scale : float, default=0.3
+        Factor on the initial first-layer weights that see x, so that y and e are heard from the start. PyTorch's
+        plain initialisation: 1.
+    environment_gain : float or "auto", default="auto"
+        Factor on h's output, a larger step for the environment classifier. ``"auto"`` is 8 with an environment loss
+        and 1 without. The paper's plain form: 1.
+    zero_environment_head : bool, default=True
+        Start h at the uniform distribution. The paper's plain form: False.
+    latent_bounds : pair of float or None, default=(5.0, 3.0)
+        Soft bounds of the components' means and log standard deviations, b·tanh(·/b). The paper's plain form: None.
+    average_decay : float or None, default=0.98
+        Prediction uses an exponential moving average of the weights with this decay. The paper's plain form: None.
+    training_weights, prediction_weights : "learned", "uniform" or callable, default="learned"
+        Environment weights p(e|x) while training and at prediction. A callable maps X (n, d) to (n, m), columns as in
+        `environments_`. `prediction_weights` is read at prediction and may be changed after `fit`.
+    posteriors : "learned" or callable, default="learned"
+        Posteriors q(z;x,y,e). A callable maps X to an `eber.posteriors.GridPosterior`; there is no g then.
+    epochs : int, default=50
+    batch_size : int, default=64
+    learning_rate : float, default=1e-3
+        Adam's.
+    clip_norm : float or None, default=None
+        Largest norm of the gradient.
+    n_threads : int, default=1
+        Torch threads for the fit. Small fits are faster with one.
+    random_state : int, RandomState or None, default=None
+        The same integer gives the same fit to the bit on the same machine.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    classes_, environments_ : arrays
+        Labels and environments seen, sorted.
+    history_ : dict of lists
+        Mean of each loss term in each epoch: loss, likelihood, kl, posterior_coupling, prior_coupling,
+        environment_loss, tie.
+    diagnostics_ : list of `eber.diagnostics.Diagnostic`
+        Signs of a bad fit; those that are alarming were warned of.
+    latent_dim_ : int
+        Dimension of z.
+    environment_prior_ : array of shape (m,)
+        Mean of p(e|x) over the training rows.
+    adaptation_ : `eber.adaptation.Adaptation`
+        On the copies that `adapt` returns.
+    module_ : the fitted networks
+
+    Examples
+    --------
+    >>> from eber import EBERClassifier
+    >>> from eber.datasets.parametric import draw
+    >>> data = draw(random_state=0)
+    >>> clf = EBERClassifier(epochs=10, random_state=0)
+    >>> clf = clf.fit(data.train.X, data.train.y, environments=data.train.environments)
+    >>> bool(clf.score(data.test.X, data.test.y) > 0.9)  # environments that were not in the training data
+    True
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        **EnvironmentClassifier._parameter_constraints,
+        "latent_dim": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "objective": [StrOptions(set(READINGS))],
+        "env_loss_weight": [Interval(Real, 0, None, closed="left")],
+        "tie_weight": [Interval(Real, 0, None, closed="left")],
+        "expectation": [StrOptions({"sample", "quadrature"})],
+        "expectation_points": [Interval(Integral, 1, None, closed="left")],
+        "prediction": [StrOptions({"auto", "quadrature", "monte_carlo"})],
+        "prediction_points": [Interval(Integral, 1, None, closed="left"), None],
+        "decoder_hidden_dims": ["array-like"],
+        "environment_gain": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "zero_environment_head": ["boolean"],
+        "latent_bounds": ["array-like", None],
+        "training_weights": [StrOptions({"learned", "uniform"}), callable],
+        "prediction_weights": [StrOptions({"learned", "uniform"}), callable],
+        "posteriors": [StrOptions({"learned"}), callable],
+    }
+
+    def __init__(
+        self,
+        *,
+        featurizer: str | Callable[..., nn.Module] = "mlp",
+        hidden_dims: Sequence[int] = (16,),
+        representation_dim: int = 32,
+        latent_dim: int | str = "auto",
+        objective: str = "stratified",
+        env_loss_weight: float = 1.0,
+        tie_weight: float = 0.5,
+        expectation: str = "sample",
+        expectation_points: int = 1,
+        prediction: str = "auto",
+        prediction_points: int | None = None,
+        decoder_hidden_dims: Sequence[int] = (),
+        input_scale: float = 0.3,
+        environment_gain: float | str = "auto",
+        zero_environment_head: bool = True,
+        latent_bounds: tuple[float, float] | None = (5.0, 3.0),
+        average_decay: float | None = 0.98,
+        training_weights: str | EnvironmentWeights = "learned",
+        prediction_weights: str | EnvironmentWeights = "learned",
+        posteriors: str | SuppliedPosteriors = "learned",
+        epochs: int = 50,
+        batch_size: int = 64,
+        learning_rate: float = 1e-3,
+        clip_norm: float | None = None,
+        n_threads: int = 1,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int | bool = 0,
+    ) -> None:
+        self.featurizer = featurizer
+        self.hidden_dims = hidden_dims
+        self.representation_dim = representation_dim
+        self.latent_dim = latent_dim
+        self.objective = objective
+        self.env_loss_weight = env_loss_weight
+        self.tie_weight = tie_weight
+        self.expectation = expectation
+        self.expectation_points = expectation_points
+        self.prediction = prediction
+        self.prediction_points = prediction_points
+        self.decoder_hidden_dims = decoder_hidden_dims
+        self.input_scale = input_scale
+        self.environment_gain = environment_gain
+        self.zero_environment_head = zero_environment_head
+        self.latent_bounds = latent_bounds
+        self.average_decay = average_decay
+        self.training_weights = training_weights
+        self.prediction_weights = prediction_weights
+        self.posteriors = posteriors
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.clip_norm = clip_norm
+        self.n_threads = n_threads
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @classmethod
+    def paper_form(cls, **parameters: Any) -> Self:
+        """A classifier in the paper's plain form, without what the default recipe adds; see `PAPER_FORM`."""
+        return cls(**{**PAPER_FORM, **parameters})
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """p(y|x) by the marginal rule, Equation (pred); (n, K) with columns as in `classes_`."""
+        return self._predict(X).p_y_given_x
+
+    def predict_environment_proba(self, X: Any) -> NDArray[np.float64]:
+        """p(e|x): how plausible each training environment is for each row; (n, m), columns as in `environments_`."""
+        x = self._features(X)
+        with torch.no_grad():
+            p: NDArray[np.float64] = self._log_p_e_given_x(x).exp().T.numpy()
+        return p
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """E[z|x], the learned representation; (n, latent_dim)."""
+        return self._predict(X).mean_z
+
+    def explain_uncertainty(self, X: Any) -> pd.DataFrame:
+        """Where the uncertainty of each row's prediction comes from, in nats.
+
+        Returns
+        -------
+        DataFrame with columns ``total``, the entropy of p(y|x); ``within_environments``, the mean entropy of p(y|x,e)
+        over p(e|x); and ``between_environments``, the mutual information of y and e given x. The last two add up to
+        the first. A large last one says: the answer depends on the environment, and x does not tell which it is.
+        """
+        return pd.DataFrame(inference.split_uncertainty(self._predict(X)), index=getattr(X, "index", None))
+
+    def decompose(self, X: Any, y: Any, *, environments: Any) -> pd.DataFrame:
+        """Theorem 1 as a table: L = E[L_e] + R(q).
+
+        Returns
+        -------
+        DataFrame with a row for L_e of each environment, then for their mean, the posterior and prior discrepancies,
+        R(q), their sum, the lower bound L computed on its own, and the residual between the two. Column ``model``
+        takes all expectations under the model's own p(e|x) and p(y|x,e) at the rows X, where the theorem is an
+        identity and the residual is rounding. Column ``observed`` takes y and e as observed; its residual says how far
+        the model's conditionals are from those of the data.
+        """
+        x = self._features(X)
+        if self.posteriors != "learned":
+            raise ValueError("decompose needs learned posteriors; these were supplied on a grid.")
+        labels = self._index_of(y, self.classes_, "y", "class")
+        index = self._index_of(environments, self.environments_, "environments", "environment")
+        with torch.no_grad():
+            rows = theorem_rows(self.module_, x, self._rule(), self._log_p_e_given_x(x))
+        n = np.arange(len(x))
+        p_e = rows.w.sum(1)  # (n, m)
+        p_y = rows.w.sum(2)  # (n, K)
+        weights = {"model": p_e.mean(0), "observed": np.bincount(index, minlength=p_e.shape[1]) / len(x)}
+        own = rows.L_ye[n, labels, index]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            L_e = {
+                "model": (rows.w * rows.L_ye).sum((0, 1)) / rows.w.sum((0, 1)),
+                "observed": np.array(
+                    [own[index == j].mean() if (index == j).any() else np.nan for j in range(len(p_e[0]))]
+                ),
+            }
+            p_e_given_xy = rows.w[n, labels] / p_y[n, labels][:, None]
+        posterior = {
+            "model": (rows.w * rows.posterior_ye).sum((1, 2)).mean(),
+            "observed": (p_e_given_xy * rows.posterior_ye[n, labels]).sum(1).mean(),
+        }
+        prior = (p_e * rows.prior_e).sum(1).mean()
+        bound = {"model": (p_y * rows.bound_y).sum(1).mean(), "observed": rows.bound_y[n, labels].mean()}
+        table = {}
+        for column in ("model", "observed"):
+            mean = float(np.nansum(weights[column] * L_e[column]))
+            balance = posterior[column] - prior
+            table[column] = [
+                *L_e[column],
+                mean,
+                posterior[column],
+                prior,
+                balance,
+                mean + balance,
+                bound[column],
+                bound[column] - mean - balance,
+            ]
+        names = [f"L_e[{name}]" for name in self.environments_]
+        names += ["E[L_e]", "posterior discrepancy", "prior discrepancy", "R(q)", "E[L_e] + R(q)", "L", "residual"]
+        return pd.DataFrame(table, index=names)
+
+    def adapt(self, X: Any) -> Self:
+        """A copy whose mixture of environments is re-estimated from unlabelled rows of a new environment.
+
+        The copy predicts with p(e|x) pi_e / pi0_e, renormalised; the original is untouched. The estimate and the
+        reasons not to trust it, if any, are in the copy's `adaptation_`; each reason is also warned of.
+        """
+        x = self._features(X)
+        if self.prediction_weights != "learned":
+            raise ValueError("adapt reweights the learned p(e|x); set prediction_weights='learned' first.")
+        with torch.no_grad():
+            log_p_e = self.module_.log_p_e_given_x(x).T.numpy()  # (n, m), before any earlier adaptation
+        adaptation = adapt_mixture(log_p_e, self.environment_prior_, self._doubts_about_adaptation())
+        adapted = copy.copy(self)
+        adapted.adaptation_ = adaptation
+        for reason in adaptation.reasons:
+            warnings.warn(f"Do not trust this adaptation: {reason}.", AdaptationWarning, stacklevel=2)
+        return adapted
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.latent_dim_)
+
+    def _doubts_about_adaptation(self) -> tuple[str, ...]:
+        doubts = []
+        if self.objective in ("stratified", "algorithm") and self.tie_weight == 0:
+            doubts.append(
+                f"the {self.objective!r} objective with tie_weight=0 does not bind components to environments, so "
+                "reweighting environments need not reweight what they stand for; fit with tie_weight > 0"
+            )
+        if self.env_loss_weight == 0:
+            doubts.append("p(e|x) was learned without an environment loss; fit with env_loss_weight > 0")
+        elif any(d.alarming and d.name == "cross-entropy of p(e|x)" for d in self.diagnostics_):
+            doubts.append("p(e|x) does not find the training environments; see diagnostics_")
+        return tuple(doubts)
+
+    def _environment_attributes(self, environments: Any, y: NDArray[np.int64], classes: NDArray[Any]) -> dict[str, Any]:
+        names, index = encode_environments(environments, len(y), y, classes, type(self).__name__)
+        return {"environments_": names, "environment_index": index}
+
+    def _prepare(self, data: Batch, n_environments: int) -> Batch:
+        log_weights = _supplied_weights(self.training_weights, data.x, n_environments)
+        return data if log_weights is None else Batch(data.x, data.y, data.e, log_weights.float())
+
+    def _build(self, data: Batch, attributes: dict[str, Any]) -> tuple[nn.Module, Objective]:
+        K, m = len(attributes["classes_"]), len(attributes["environments_"])
+        latent_dim = attributes["latent_dim_"] = K - 1 if self.latent_dim == "auto" else int(self.latent_dim)
+        return self._networks(attributes["input_shape_"], K, m, latent_dim), self._objective(latent_dim)
+
+    def _objective(self, latent_dim: int) -> Objective:
+        if self.expectation == "quadrature" and latent_dim > MAX_QUADRATURE_DIM:
+            raise ValueError(
+                f"expectation='quadrature' needs latent_dim <= {MAX_QUADRATURE_DIM}, got {latent_dim}; use 'sample'."
+            )
+        weights = {"env_loss_weight": self.env_loss_weight, "tie_weight": self.tie_weight}
+        if callable(self.posteriors):
+            return SuppliedEBERObjective(self.posteriors, **weights)
+        rule = ExpectationRule(latent_dim, self.expectation_points, self.expectation == "quadrature")
+        plain = self.objective == "stratified" and self.training_weights == "learned"
+        if plain and self.expectation == "sample" and self.expectation_points == 1:
+            return FusedEBERObjective(**weights)
+        return EBERObjective(self.objective, rule, **weights)
+
+    def _networks(
+        self, input_shape: Sequence[int], n_classes: int, n_environments: int, latent_dim: int
+    ) -> EBERNetworks:
+        gain = self.environment_gain
+        if gain == "auto":
+            gain = 8.0 if self.env_loss_weight > 0 else 1.0
+        return EBERNetworks(
+            input_shape,
+            n_classes,
+            n_environments,
+            latent_dim,
+            featurizer=self.featurizer,
+            hidden_dims=self.hidden_dims,
+            representation_dim=self.representation_dim,
+            decoder_hidden_dims=self.decoder_hidden_dims,
+            input_scale=self.input_scale,
+            environment_gain=float(gain),
+            zero_environment_head=self.zero_environment_head,
+            latent_bounds=None if self.latent_bounds is None else (self.latent_bounds[0], self.latent_bounds[1]),
+            learn_posterior=not callable(self.posteriors),
+        )
+
+    def _module(self) -> nn.Module:
+        return self._networks(self.input_shape_, len(self.classes_), len(self.environments_), self.latent_dim_)
+
+    def _finish(self, module: nn.Module, data: Batch, attributes: dict[str, Any]) -> dict[str, Any]:
+        assert isinstance(module, EBERNetworks)
+        x = data.x.double()
+        with torch.no_grad():
+            prior = module.log_p_e_given_x(x).exp().mean(1).numpy()
+        found = diagnose(module, x, data.y, data.e, self.training_weights == "learned")
+        return {"environment_prior_": prior / prior.sum(), "diagnostics_": found}
+
+    def _warn(self) -> None:
+        for diagnostic in self.diagnostics_:
+            if diagnostic.alarming:
+                warnings.warn(str(diagnostic), FitWarning, stacklevel=4)
+
+    def _restore(self, name: str, value: Any) -> Any:
+        if name == "diagnostics_":
+            return [Diagnostic(**entry) for entry in value]
+        if name == "adaptation_":
+            return Adaptation(**{**value, "reasons": tuple(value["reasons"])})
+        return super()._restore(name, value)
+
+    def _rule(self) -> tuple[Tensor, Tensor]:
+        return inference.integration_rule(self.latent_dim_, self.prediction, self.prediction_points, self.seed_)
+
+    def _log_p_e_given_x(self, x: Tensor) -> Tensor:
+        """The weights that prediction uses, (m, n)."""
+        log_p = _supplied_weights(self.prediction_weights, x, len(self.environments_))
+        if log_p is not None:
+            return log_p
+        log_p = self.module_.log_p_e_given_x(x)
+        if hasattr(self, "adaptation_"):
+            log_p = torch.log_softmax(log_p + torch.from_numpy(self.adaptation_.log_ratio)[:, None], 0)
+        return log_p
+
+    def _predict(self, X: Any) -> inference.Prediction:
+        x = self._features(X)
+        posteriors = self.posteriors if callable(self.posteriors) else None
+        closed = self.prediction == "auto" and inference.has_closed_form(self.module_)
+        with torch.no_grad():
+            weights = self._log_p_e_given_x(x)
+            return inference.predict(self.module_, x, None if closed else self._rule(), weights, posteriors)
+
+    def _index_of(self, values: Any, known: NDArray[Any], name: str, noun: str) -> NDArray[np.int64]:
+        """Index of each value in the sorted array `known`."""
+        values = np.asarray(values).ravel()
+        index = np.searchsorted(known, values).clip(max=len(known) - 1)
+        if (known[index] != values).any():
+            stranger = values[known[index] != values][0]
+            raise ValueError(f"{name} has {stranger!r}, which is no {noun} of the fit; it knows {list(known)}.")
+        return index
+
+
+def _supplied_weights(weights: str | EnvironmentWeights, x: Tensor, n_environments: int) -> Tensor | None:
+    """Log p(e|x), (m, n), float64, where weights are not learned; None where they are."""
+    if weights == "learned":
+        return None
+    if weights == "uniform":
+        return torch.full((n_environments, len(x)), -float(np.log(n_environments)), dtype=torch.float64)
+    assert callable(weights)
+    p = np.asarray(weights(x.double().numpy()), dtype=np.float64)
+    if p.shape != (len(x), n_environments):
+        raise ValueError(f"Supplied environment weights have shape {p.shape}, expected {(len(x), n_environments)}.")
+    if (p < 0).any() or not np.allclose(p.sum(1), 1.0, atol=1e-4):
+        row = int(np.argmax((p < 0).any(1) | ~np.isclose(p.sum(1), 1.0, atol=1e-4)))
+        raise ValueError(f"Supplied environment weights are not a distribution at row {row}: {p[row]}.")
+    return torch.from_numpy(np.log(np.maximum(p, np.finfo(np.float32).tiny)).T.copy())

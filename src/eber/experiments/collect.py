@@ -1,0 +1,76 @@
+"""From the cell files to two tidy tables: scores, which are the same in every run, and times, which are not."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from eber.experiments.ledger import Ledger, Record
+from eber.experiments.spec import Experiment
+from eber.files import lock, sweep_temporaries, write_atomically
+
+CELLS_FILE, TIMINGS_FILE = "cells.csv", "timings.csv"
+CELLS_COLUMNS = ("experiment", "setting", "method", "variant", "seed", "metric", "value")
+TIMINGS_COLUMNS = ("experiment", "setting", "method", "variant", "seed", "seconds")
+
+
+def write_tables(experiment: Experiment, ledger: Ledger, overrides: Mapping[str, Any], data: str) -> None:
+    """Write `cells.csv` and `timings.csv`.
+
+    They hold every finished cell in the folder that belongs to the same overrides, data and version, whichever run
+    computed it, in the order in which the experiment declares settings and methods. Cells of other parameters stay in
+    the folder and out of the tables.
+    """
+    cells_path, timings_path = ledger.folder / CELLS_FILE, ledger.folder / TIMINGS_FILE
+    with lock(ledger.folder / ".tables.lock", wait=True):
+        records = _matching_records(experiment, ledger, overrides, data)
+        for path in (cells_path, timings_path):
+            sweep_temporaries(path)
+        write_atomically(cells_path, _as_csv(CELLS_COLUMNS, _score_rows(records)))
+        write_atomically(timings_path, _as_csv(TIMINGS_COLUMNS, _timing_rows(records)))
+
+
+def _matching_records(experiment: Experiment, ledger: Ledger, overrides: Mapping[str, Any], data: str) -> list[Record]:
+    # A setting that the overrides contradict cannot have been run with them.
+    settings = [setting for setting, changes in experiment.settings.items() if not set(changes) & set(overrides)]
+    methods = experiment.all_methods
+
+    def matches(record: Record) -> bool:
+        setting, method, seed = (record.identity[key] for key in ("setting", "method", "seed"))
+        if setting not in settings or method not in methods:
+            return False
+        return bool(experiment.cell(setting, method, seed, overrides, data).identity == record.identity)
+
+    def position(record: Record) -> tuple[int, int, int]:
+        identity = record.identity
+        return settings.index(identity["setting"]), methods.index(identity["method"]), identity["seed"]
+
+    return sorted(filter(matches, ledger.records()), key=position)
+
+
+def _score_rows(records: Iterable[Record]) -> Iterable[tuple[Any, ...]]:
+    for record in records:
+        for variant, scores in record.scores.items():
+            for metric, value in scores.items():
+                yield (*_names(record, variant), metric, repr(value))
+
+
+def _timing_rows(records: Iterable[Record]) -> Iterable[tuple[Any, ...]]:
+    for record in records:
+        for variant, seconds in record.seconds.items():
+            yield (*_names(record, variant), repr(seconds))
+
+
+def _names(record: Record, variant: str) -> tuple[Any, ...]:
+    cell = record.identity
+    return cell["experiment"], cell["setting"], cell["method"], variant, cell["seed"]
+
+
+def _as_csv(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> str:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return buffer.getvalue()

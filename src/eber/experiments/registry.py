@@ -1,0 +1,30 @@
+"""The experiments there are, by name."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from eber.experiments.spec import Experiment
+
+EXPERIMENTS: dict[str, str] = {}
+"""Name to "module:attribute"; a module is imported only when its experiment is asked for."""
+
+
+def find_experiment(name: str) -> Experiment:
+    """The experiment of that name.
+
+    Parameters
+    ----------
+    name : str
+        A key of `EXPERIMENTS`, or "module:attribute" for an experiment of one's own.
+    """
+    module, colon, attribute = EXPERIMENTS.get(name, name).partition(":")
+    if not colon:
+        raise ValueError(
+            f"There is no experiment {name!r}; there are {', '.join(EXPERIMENTS) or 'none'}. One of your own is named "
+            f"by module:attribute."
+        )
+    experiment = getattr(import_module(module), attribute, None)
+    if not isinstance(experiment, Experiment):
+        raise ValueError(f"{attribute!r} in module {module!r} is not an Experiment.")
+    return experiment

@@ -1,0 +1,191 @@
+"""Run an experiment: expand it into cells, skip the finished ones, compute the rest side by side.
+
+A run may be stopped in any way and given again: it goes on where it was. Several runs may share an output folder: each
+cell is computed by one of them.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import platform
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import eber
+from eber.experiments.cell import Cell
+from eber.experiments.collect import write_tables
+from eber.experiments.ledger import DamagedCellError, Ledger
+from eber.experiments.progress import Progress, progress_on
+from eber.experiments.schedule import Schedule
+from eber.experiments.spec import Experiment
+from eber.experiments.workers import Outcome, WorkerPool
+from eber.files import write_atomically
+
+RUN_FILE = "run.json"
+FAILURES_FOLDER = "failures"
+
+_VERSIONS_OF = ("numpy", "scipy", "scikit-learn", "pandas", "torch", "matplotlib")
+_TICK = 1.0  # seconds after which a waiting run looks again at cells that another run has claimed
+_INTERRUPTED_STATUS = 130  # what shells give for a command that Ctrl-C ended
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """What a run did.
+
+    Parameters
+    ----------
+    computed, reused : int
+        Cells that this run computed, and those that it found finished (before, or by another run meanwhile).
+    failures : mapping
+        Cell, as text, to the cause of its failure.
+    interrupted : bool
+        Whether Ctrl-C ended it.
+    """
+
+    computed: int
+    reused: int
+    failures: Mapping[str, str]
+    interrupted: bool = False
+
+    @property
+    def exit_status(self) -> int:
+        """Zero only when every cell is finished."""
+        return _INTERRUPTED_STATUS if self.interrupted else int(bool(self.failures))
+
+
+def run(
+    experiment: Experiment,
+    *,
+    out: Path,
+    seeds: int | Iterable[int],
+    methods: Iterable[str] | None = None,
+    settings: Iterable[str] | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    data_dir: Path | None = None,
+    jobs: int = 2,
+    progress: Progress | None = None,
+    command: str = "",
+) -> RunSummary:
+    """Compute what is not finished yet, then write `cells.csv`, `timings.csv` and `run.json`.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What to run.
+    out : Path
+        Output folder. Finished cells of earlier runs with the same parameters are used, and appear in the tables.
+    seeds, methods, settings, overrides, data_dir
+        As for :meth:`Experiment.plan`.
+    jobs : int
+        Worker processes, one thread each.
+    progress : Progress, optional
+        By default a bar on the terminal, or lines where standard error is none.
+    command : str
+        What the user typed, for the report.
+
+    Returns
+    -------
+    RunSummary
+        Also when cells failed or Ctrl-C came: see its `exit_status`.
+    """
+    if jobs < 1:
+        raise ValueError(f"A run needs at least one job; got {jobs}.")
+    overrides = dict(overrides or {})
+    cells = experiment.plan(seeds=seeds, methods=methods, settings=settings, overrides=overrides, data_dir=data_dir)
+    ledger = Ledger(out)
+    session = _Session(experiment, ledger, cells, jobs, progress or progress_on())
+    summary = session.run()
+    write_tables(experiment, ledger, overrides, cells[0].data)
+    write_atomically(out / RUN_FILE, json.dumps(_describe(experiment, cells, overrides, command), indent=1) + "\n")
+    return summary
+
+
+class _Session:
+    """The state of one run."""
+
+    def __init__(
+        self, experiment: Experiment, ledger: Ledger, cells: list[Cell], jobs: int, progress: Progress
+    ) -> None:
+        self._experiment, self._ledger, self._cells, self._jobs = experiment, ledger, cells, jobs
+        self._progress = progress
+        self._computed = 0
+        self._failures: dict[str, str] = {}
+        self._claimed_elsewhere: list[Cell] = []
+
+    def run(self) -> RunSummary:
+        missing = [cell for cell in self._cells if not self._is_finished(cell)]
+        self._schedule = Schedule(missing, self._ledger.records())
+        self._progress.begin(len(self._cells), len(self._cells) - len(missing))
+        interrupted = False
+        try:
+            if missing:
+                self._compute(min(self._jobs, len(missing)))
+        except KeyboardInterrupt:
+            interrupted = True
+        finally:
+            self._progress.end()
+        if interrupted:
+            self._progress.note("Stopped. Nothing that was finished is lost: the same command goes on from here.")
+        if self._failures:
+            self._progress.note(
+                f"{len(self._failures)} of {len(self._cells)} cells failed; the same command tries them again. "
+                f"Tracebacks are in {self._ledger.folder / FAILURES_FOLDER}."
+            )
+        finished = sum(self._ledger.path(cell).exists() for cell in self._cells)
+        return RunSummary(self._computed, finished - self._computed, self._failures, interrupted)
+
+    def _is_finished(self, cell: Cell) -> bool:
+        try:
+            return self._ledger.read(cell) is not None
+        except DamagedCellError as error:
+            self._progress.note(f"{error}: it is computed again.")
+            return False
+
+    def _compute(self, jobs: int) -> None:
+        schedule = self._schedule
+        with WorkerPool(self._experiment, self._ledger.folder, jobs) as pool:
+            while len(schedule) or self._claimed_elsewhere or pool.running:
+                while len(schedule) and pool.has_idle_worker:
+                    pool.submit(schedule.next())
+                for cell, outcome in pool.wait(_TICK):
+                    self._note(cell, outcome)
+                    if outcome.kind in ("computed", "found"):
+                        self._progress.finished(cell, schedule.seconds_left(pool.running, jobs))
+                if self._claimed_elsewhere and not len(schedule) and not pool.running:
+                    pool.wait(_TICK)
+                    while self._claimed_elsewhere:
+                        schedule.add(self._claimed_elsewhere.pop())
+
+    def _note(self, cell: Cell, outcome: Outcome) -> None:
+        report = self._ledger.folder / FAILURES_FOLDER / f"{cell.file_stem}.txt"
+        if outcome.kind == "claimed":
+            self._claimed_elsewhere.append(cell)
+        elif outcome.kind == "failed":
+            self._failures[str(cell)] = outcome.cause
+            self._progress.note(f"Failed: {cell}: {outcome.cause}")
+            report.parent.mkdir(exist_ok=True)
+            write_atomically(report, f"{cell}\n{outcome.cause}\n\n{outcome.details}")
+        else:
+            report.unlink(missing_ok=True)
+            if outcome.kind == "computed":
+                self._computed += 1
+                self._schedule.learn(cell, outcome.seconds)
+
+
+def _describe(experiment: Experiment, cells: list[Cell], overrides: Mapping[str, Any], command: str) -> dict[str, Any]:
+    return {
+        "experiment": experiment.name,
+        "command": command,
+        "overrides": overrides,
+        "data": cells[0].data,
+        "data_dir": "" if cells[0].data_dir is None else str(cells[0].data_dir),
+        "versions": {
+            "eber": eber.__version__,
+            "python": platform.python_version(),
+            **{name: importlib.metadata.version(name) for name in _VERSIONS_OF},
+        },
+    }

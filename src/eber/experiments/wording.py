@@ -1,0 +1,111 @@
+"""What a summary says in words: how the tests came out, and where our figures are not the paper's."""
+
+from __future__ import annotations
+
+import math
+
+from eber.experiments.results import NOTABLE, Estimate, Summary
+from eber.experiments.spec import SECONDS
+from eber.metrics import Quantity
+
+LEVEL = 0.05
+
+
+def format_estimate(quantity: Quantity, mean: float, sd: float) -> str:
+    """A mean and its standard deviation, where there is one."""
+    return quantity.format(mean) if math.isnan(sd) else f"{quantity.format(mean)} ± {quantity.format(sd)}"
+
+
+def format_p(p: float) -> str:
+    """A p-value with three decimals; a dash where there is none."""
+    if math.isnan(p):
+        return "–"
+    return "< 0.001" if p < 0.0005 else f"{p:.3f}"
+
+
+def verdict(summary: Summary) -> str:
+    """How the reference method fared against the others, in no stronger words than the tests allow."""
+    tested = [row for row in summary.rows if row.comparison is not None]
+    if not tested:
+        return ""
+    groups: dict[str, list[str]] = {"better": [], "open": [], "untested": []}
+    for row in tested:
+        comparison = row.comparison
+        assert comparison is not None
+        if math.isnan(comparison.p_corrected):
+            groups["untested"].append(f"{row.label} ({comparison.reason})")
+        elif comparison.p_corrected < LEVEL:
+            groups["better"].append(f"{row.label} (p {_with_sign(comparison.p_corrected)})")
+        else:
+            side = "ahead" if comparison.advantage > 0 else "behind" if comparison.advantage < 0 else "level"
+            groups["open"].append(f"{row.label} ({side}, p {_with_sign(comparison.p_corrected)})")
+    metric, reference = summary.primary.label, summary.reference
+    sentences = []
+    if groups["better"]:
+        sentences.append(f"{reference} has significantly better {metric} than {_list(groups['better'])}.")
+    if groups["open"]:
+        sentences.append(f"No significant advantage in {metric} is shown over {_list(groups['open'])}.")
+    if groups["untested"]:
+        sentences.append(f"Not tested: {_list(groups['untested'])}.")
+    return " ".join(sentences)
+
+
+def deviations(summary: Summary) -> list[str]:
+    """A sentence for each mean that differs from the paper's by more than two of the paper's standard deviations.
+
+    Times are left out: they are of other machines.
+    """
+    return [
+        _deviation(row.label, column, row.estimates[column.name], summary.source)
+        for row in summary.rows
+        for column in summary.columns
+        if column.name != SECONDS.name
+        and column.name in row.estimates
+        and abs(row.estimates[column.name].deviation) > NOTABLE
+    ]
+
+
+def seeds_of(summary: Summary) -> str:
+    """How many seeds the rows rest on."""
+    counts = {row.n_seeds for row in summary.rows}
+    if len(counts) == 1:
+        (n,) = counts
+        return f"{n} seed" if n == 1 else f"{n} seeds"
+    return "; ".join(f"{row.label}: {row.n_seeds}" for row in summary.rows) + " seeds"
+
+
+def caption(summary: Summary) -> str:
+    """What a reader must know to read the table."""
+    parts = [f"Mean ± standard deviation over {seeds_of(summary)}."]
+    if summary.source:
+        parts.append(
+            f"Paper: {summary.source}; in brackets our mean minus the paper's, in the paper's standard deviations."
+        )
+    if any(row.comparison for row in summary.rows):
+        parts.append(
+            f"p: one-sided t-test, paired by seed, of {summary.reference} against each method on "
+            f"{summary.primary.label}, Benjamini-Yekutieli corrected over the methods of this table."
+        )
+    return " ".join(parts)
+
+
+def _deviation(label: str, column: Quantity, estimate: Estimate, source: str) -> str:
+    assert estimate.paper is not None
+    direction = "above" if estimate.deviation > 0 else "below"
+    judgement = ""
+    if column.higher_is_better is not None:
+        judgement = " (better)" if column.is_better(estimate.mean, estimate.paper[0]) else " (worse)"
+    ours, printed = format_estimate(column, estimate.mean, estimate.sd), format_estimate(column, *estimate.paper)
+    return (
+        f"{label}: {column.label} {ours} is {abs(estimate.deviation):.1f} of the paper's standard deviations "
+        f"{direction} its {printed} in {source}{judgement}."
+    )
+
+
+def _with_sign(p: float) -> str:
+    text = format_p(p)
+    return text if text.startswith("<") else f"= {text}"
+
+
+def _list(items: list[str]) -> str:
+    return items[0] if len(items) == 1 else ", ".join(items[:-1]) + " and " + items[-1]

@@ -1,0 +1,218 @@
+"""Processes that compute cells, one at a time each, and may die without taking the run with them."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from multiprocessing import connection, resource_tracker
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Literal
+
+from eber.experiments.cell import Cell
+from eber.experiments.ledger import DamagedCellError, Ledger
+from eber.experiments.spec import Experiment
+
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a cell that was handed to a worker.
+
+    Parameters
+    ----------
+    kind : str
+        "computed"; "found", when another run finished it meanwhile; "claimed", when another run is at it; "failed".
+    seconds : float
+        Wall time of a computed cell.
+    cause, details : str
+        Of a failure: one sentence, and the traceback where there is one.
+    """
+
+    kind: Literal["computed", "found", "claimed", "failed"]
+    seconds: float = 0.0
+    cause: str = ""
+    details: str = ""
+
+
+@dataclass
+class _Worker:
+    process: BaseProcess
+    pipe: connection.Connection
+    ready: bool = False
+    cell: Cell | None = None
+
+
+class WorkerPool:
+    """Worker processes, used as a context manager; leaving it ends them, whatever they are doing.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    folder : Path
+        Output folder, where workers write what they finish.
+    size : int
+        Number of processes.
+    """
+
+    def __init__(self, experiment: Experiment, folder: Path, size: int) -> None:
+        self._experiment, self._folder, self._size = experiment, folder, size
+        self._workers: list[_Worker] = []
+        # Processes are spawned, since a fork of a process that has used threads (torch, BLAS) may hang.
+        self._context = multiprocessing.get_context("spawn")
+
+    def __enter__(self) -> WorkerPool:
+        try:
+            for _ in range(self._size):
+                self._workers.append(self._start())
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for worker in self._workers:
+            worker.process.kill()  # a cell is written whole or not at all, so that nothing can be cut in half
+        for worker in self._workers:
+            worker.process.join()
+            worker.pipe.close()
+        self._workers.clear()
+
+    @property
+    def has_idle_worker(self) -> bool:
+        """Whether a cell can be handed out now."""
+        return any(worker.ready and worker.cell is None for worker in self._workers)
+
+    @property
+    def running(self) -> list[Cell]:
+        """The cells that workers are at."""
+        return [worker.cell for worker in self._workers if worker.cell is not None]
+
+    def submit(self, cell: Cell) -> None:
+        """Hand a cell to an idle worker."""
+        worker = next(worker for worker in self._workers if worker.ready and worker.cell is None)
+        worker.cell = cell
+        with contextlib.suppress(BrokenPipeError):  # it has just died, which the next `wait` sees
+            worker.pipe.send(cell)
+
+    def wait(self, timeout: float) -> list[tuple[Cell, Outcome]]:
+        """What has come back within so many seconds; returns as soon as anything happens."""
+        handles = [handle for worker in self._workers for handle in (worker.pipe, worker.process.sentinel)]
+        happened = connection.wait(handles, timeout)
+        outcomes = []
+        for position, worker in enumerate(self._workers):
+            if worker.pipe not in happened and worker.process.sentinel not in happened:
+                continue
+            cell = worker.cell
+            try:
+                # The pipe first: a worker may have sent its last answer and then died.
+                answer = worker.pipe.recv() if worker.pipe.poll() else _death(worker.process)
+            except (EOFError, OSError):
+                answer = _death(worker.process)
+            if not worker.process.is_alive():
+                self._workers[position] = self._replace(worker)
+            elif answer is None:
+                worker.ready = True
+            else:
+                worker.cell = None
+            if cell is not None and answer is not None:
+                outcomes.append((cell, answer))
+        return outcomes
+
+    def _start(self) -> _Worker:
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(target=_serve, args=(theirs, self._experiment, self._folder), daemon=True)
+        with _surroundings():
+            process.start()
+        theirs.close()
+        return _Worker(process, ours)
+
+    def _replace(self, dead: _Worker) -> _Worker:
+        dead.process.join()
+        dead.pipe.close()
+        if not dead.ready:
+            raise RuntimeError("A worker process could not start; what it printed above says why.")
+        return self._start()
+
+
+def _death(process: BaseProcess) -> Outcome:
+    process.join(1)
+    code = process.exitcode
+    if code is not None and code < 0:
+        name = signal.Signals(-code).name
+        advice = "; is memory short? Fewer jobs need less" if name == "SIGKILL" else ""
+        return Outcome("failed", cause=f"its process was ended by {name}{advice}")
+    return Outcome("failed", cause=f"its process ended with status {code}")
+
+
+@contextlib.contextmanager
+def _surroundings() -> Iterator[None]:
+    """What processes started in the block inherit: one thread, and no ear for Ctrl-C.
+
+    Small fits stall when every worker wants every core; BLAS and OpenMP read their variables when they are loaded,
+    which is before any of our code runs in the worker. Ctrl-C reaches the whole process group, and a worker may be
+    anywhere in its start-up then; the parent hears it and ends its workers.
+    """
+    resource_tracker.ensure_running()  # multiprocessing would start it in the block, and unblock the signal after that
+    before = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
+    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _serve(pipe: connection.Connection, experiment: Experiment, folder: Path) -> None:
+    """A worker's life: say that it is ready (None), then answer each cell with an outcome."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
+    ledger = Ledger(folder)
+    pipe.send(None)
+    while True:
+        try:
+            cell = pipe.recv()
+        except EOFError:
+            return
+        pipe.send(_compute(cell, experiment, ledger))
+
+
+def _end_with_parent() -> None:
+    """End at once when the parent does, even by SIGKILL, so that nobody computes for a run that is gone."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _compute(cell: Cell, experiment: Experiment, ledger: Ledger) -> Outcome:
+    try:
+        with ledger.claim(cell) as held:
+            if not held:
+                return Outcome("claimed")
+            with contextlib.suppress(DamagedCellError):
+                if ledger.read(cell) is not None:
+                    return Outcome("found")
+            start = time.perf_counter()
+            result = experiment.run_cell(cell)
+            seconds = time.perf_counter() - start
+            experiment.check_result(cell, result)
+            ledger.write(cell, result, seconds)
+            return Outcome("computed", seconds)
+    except Exception as error:  # whatever a cell raises is that cell's failure; the other cells go on
+        return Outcome("failed", cause=f"{type(error).__name__}: {error}", details=traceback.format_exc())

@@ -1,0 +1,148 @@
+"""From the networks' answers to predictions: p(y|x), p(y|x,e), E[z|x], the split of uncertainty.
+
+Rows are worked through in chunks, so that memory is bounded whatever the number of rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from eber.aggregates import Conditionals, row_chunks
+from eber.distributions import MAX_QUADRATURE_DIM, expected_sigmoid, gauss_hermite, standard_normal_draws
+from eber.model import EBERNetworks
+from eber.posteriors import GridPosterior, SuppliedPosteriors
+
+QUADRATURE_NODES = {1: 32, 2: 16}
+"""Nodes for each latent axis, by latent dimension."""
+MONTE_CARLO_SAMPLES = 1000
+
+
+def integration_rule(latent_dim: int, method: str, points: int | None, seed: int) -> tuple[Tensor, Tensor]:
+    """Points (L, Q) and weights (Q,) for expectations over a standard normal.
+
+    ``"auto"`` means Gauss-Hermite quadrature up to two latent dimensions (no sampling noise, the same answer every
+    time) and Monte Carlo above. `points` counts nodes for each latent axis, or samples.
+    """
+    if method == "quadrature" and latent_dim > MAX_QUADRATURE_DIM:
+        raise ValueError(
+            f"prediction='quadrature' needs latent_dim <= {MAX_QUADRATURE_DIM}, got {latent_dim}; use 'monte_carlo'."
+        )
+    if method == "quadrature" or (method == "auto" and latent_dim <= MAX_QUADRATURE_DIM):
+        return gauss_hermite(points or QUADRATURE_NODES[latent_dim], latent_dim)
+    generator = torch.Generator().manual_seed(seed)
+    return standard_normal_draws(points or MONTE_CARLO_SAMPLES, latent_dim, generator)
+
+
+def has_closed_form(module: EBERNetworks) -> bool:
+    """Whether E[p(y|z)] under a Gaussian is known without nodes: two classes and a linear decoder."""
+    return module.n_classes == 2 and len(module.f1) == 1
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the model says about n rows.
+
+    Attributes
+    ----------
+    p_y_given_xe : (n, m, K)
+        Predictive distribution within each training environment, the integral of p(y|z) over q(z;x,e).
+    p_e_given_x : (n, m)
+    mean_z : (n, L)
+        E[z|x] under q(z;x).
+    """
+
+    p_y_given_xe: NDArray[np.float64]
+    p_e_given_x: NDArray[np.float64]
+    mean_z: NDArray[np.float64]
+
+    @property
+    def p_y_given_x(self) -> NDArray[np.float64]:
+        """Equation (pred): the predictions of the environments averaged over p(e|x), (n, K)."""
+        averaged: NDArray[np.float64] = np.einsum("nek,ne->nk", self.p_y_given_xe, self.p_e_given_x)
+        return averaged
+
+
+def predict(
+    module: EBERNetworks,
+    x: Tensor,
+    rule: tuple[Tensor, Tensor] | None,
+    log_p_e_given_x: Tensor | None = None,
+    posteriors: SuppliedPosteriors | None = None,
+) -> Prediction:
+    """Predict n rows.
+
+    Parameters
+    ----------
+    x : (n, ...) float64
+    rule : points (L, Q) and weights (Q,), or None for the closed form
+    log_p_e_given_x : (m, n), optional
+        Weights in place of h's.
+    posteriors : callable, optional
+        q(z;x,y,e) in place of g's.
+    """
+    K, m, Q = module.n_classes, module.n_environments, 1 if rule is None else rule[1].numel()
+    parts = []
+    with torch.no_grad():
+        for rows in row_chunks(len(x), K * m * Q * max(K, module.latent_dim)):
+            log_p_e = module.log_p_e_given_x(x[rows]) if log_p_e_given_x is None else log_p_e_given_x[:, rows]
+            if posteriors is None:
+                c = module.conditionals(x[rows], log_p_e)
+                p_y_given_component, mean = _integrate_components(module, c, rule)
+                p_k_given_xe = c.log_p_y_given_xe.exp()
+            else:
+                p_y_given_component, mean = _integrate_grid(module, posteriors(x[rows].numpy()))
+                p_k_given_xe = module.log_p_y_given_xe(x[rows]).exp()
+            p_e = log_p_e.exp()  # (m, B)
+            p_y_given_xe = torch.einsum("keb,jkeb->bej", p_k_given_xe, p_y_given_component)
+            mean_z = torch.einsum("eb,keb,lkeb->bl", p_e, p_k_given_xe, mean)
+            parts.append((p_y_given_xe.numpy(), p_e.T.numpy(), mean_z.numpy()))
+    return Prediction(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+def _integrate_components(
+    module: EBERNetworks, c: Conditionals, rule: tuple[Tensor, Tensor] | None
+) -> tuple[Tensor, Tensor]:
+    """E[p(y|z)] and E[z] under every component q(z;x,k,e): (K', K, m, B) and (L, K, m, B)."""
+    if rule is None:
+        # Two classes and a linear f1: the difference of the logits is Gaussian, whatever the latent dimension.
+        decoder = module.f1[0]
+        slope, offset = decoder.weight[1] - decoder.weight[0], decoder.bias[1] - decoder.bias[0]  # (L,), ()
+        mean = torch.einsum("l,lkeb->keb", slope, c.mu) + offset
+        variance = torch.einsum("l,lkeb->keb", slope.square(), (2 * c.log_sigma).exp())
+        positive = expected_sigmoid(mean, variance)
+        return torch.stack([1 - positive, positive]), c.mu
+    points, weights = rule
+    p_y_given_z = module.log_p_y_given_z(c.component_points(points)).exp()  # (K', Q, K, m, B)
+    return torch.einsum("q,jqkeb->jkeb", weights, p_y_given_z), c.mu
+
+
+def _integrate_grid(module: EBERNetworks, grid: GridPosterior) -> tuple[Tensor, Tensor]:
+    """As `_integrate_components`, under posteriors supplied on a grid."""
+    z = torch.from_numpy(grid.z.T.copy())  # (L, Q)
+    q = torch.from_numpy(np.exp(grid.log_q))  # (B, K, m, W)
+    index = torch.from_numpy(grid.index)  # (m, W)
+    p_y_given_z = module.log_p_y_given_z(z).exp()[:, index]  # (K', m, W)
+    return torch.einsum("bkew,jew->jkeb", q, p_y_given_z), torch.einsum("bkew,lew->lkeb", q, z[:, index])
+
+
+def entropy(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Entropy in nats over the last axis, with 0 log 0 = 0."""
+    logs = np.log(np.where(p > 0, p, 1.0))
+    total: NDArray[np.float64] = -(p * logs).sum(-1)
+    return total
+
+
+def split_uncertainty(prediction: Prediction) -> dict[str, NDArray[np.float64]]:
+    """Entropy of p(y|x) as the mean entropy within environments plus the mutual information of y and e given x.
+
+    H[y|x] = sum_e p(e|x) H[y|x,e] + I(y; e|x), each (n,) in nats.
+    """
+    total = entropy(prediction.p_y_given_x)
+    within = (prediction.p_e_given_x * entropy(prediction.p_y_given_xe)).sum(1)
+    # Both differ from an exact identity only by rounding; the information itself is never negative.
+    return {"total": total, "within_environments": within, "between_environments": np.maximum(total - within, 0.0)}

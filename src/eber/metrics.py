@@ -1,0 +1,241 @@
+"""How good predicted probabilities are: every metric takes labels, probabilities and the classes of their columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+# scikit-learn is imported inside the functions that need it: experiments are declared, listed and scheduled by
+# metric name, and two seconds of import for a name is too much.
+
+ECE_BINS = 10
+ROW_SUM_TOLERANCE = 1e-3  # wide enough for float32 softmax over many classes, narrow enough to catch logits
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantity:
+    """A number that a table has a column for.
+
+    Parameters
+    ----------
+    name : str
+        What it is called in files and on the command line.
+    label : str
+        What it is called in tables.
+    higher_is_better : bool or None
+        None for a number that is neither good nor bad (a time, a chosen weight): nothing is then tested or set in bold.
+    format_spec : str
+        How a value is printed.
+    """
+
+    name: str
+    label: str
+    higher_is_better: bool | None
+    format_spec: str = ".3f"
+
+    def format(self, value: float) -> str:
+        """The value as text; a dash where there is none."""
+        return "–" if math.isnan(value) else format(value, self.format_spec)
+
+    @property
+    def arrow(self) -> str:
+        """Which way is better, for a column's head."""
+        return {True: "↑", False: "↓", None: ""}[self.higher_is_better]
+
+    def is_better(self, a: float, b: float) -> bool:
+        """Whether a is better than b."""
+        return self.higher_is_better is not None and (a > b if self.higher_is_better else a < b)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(Quantity):
+    """A quantity that is computed from predicted probabilities.
+
+    Parameters
+    ----------
+    function : callable
+        (y_true of shape (n,), proba of shape (n, K), classes of shape (K,)) -> float.
+    """
+
+    function: Callable[[ArrayLike, ArrayLike, ArrayLike], float]
+
+    def __call__(self, y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike) -> float:
+        """Compute it."""
+        return self.function(y_true, proba, classes)
+
+
+def negative_log_likelihood(y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike) -> float:
+    """Mean of −log p(y|x).
+
+    Probabilities are clipped to [ε, 1 − ε] with ε = 2.2e-16 (the precision of float64), as in scikit-learn, so that one
+    row that was given probability zero costs 36 and not infinity.
+    """
+    from sklearn.metrics import log_loss
+
+    index, p = _check(y_true, proba, classes)
+    return float(log_loss(index, p, labels=np.arange(p.shape[1])))
+
+
+def accuracy(y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike) -> float:
+    """Share of rows whose most probable class is the true one; the first class wins a tie."""
+    index, p = _check(y_true, proba, classes)
+    return float(np.mean(p.argmax(axis=1) == index))
+
+
+def brier_score(y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike) -> float:
+    """Mean squared error of the probabilities.
+
+    For two classes that of p(y=1|x), in [0, 1]; for more, summed over classes, in [0, 2]: scikit-learn's convention.
+    """
+    index, p = _check(y_true, proba, classes)
+    squared = (p - np.eye(p.shape[1])[index]) ** 2  # (n, K)
+    return float(squared.sum(axis=1).mean() / (2 if p.shape[1] == 2 else 1))
+
+
+def auroc(y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike) -> float:
+    """Area under the ROC curve; for more than two classes the mean over one-against-rest curves.
+
+    NaN where it is not defined: when the rows are all of one class, or, for more than two, when a class is missing.
+    """
+    from sklearn.metrics import roc_auc_score
+
+    index, p = _check(y_true, proba, classes)
+    present = np.unique(index)
+    if len(present) < p.shape[1]:
+        return math.nan
+    if p.shape[1] == 2:
+        return float(roc_auc_score(index, p[:, 1]))
+    return float(roc_auc_score(index, p, multi_class="ovr"))
+
+
+def auprc(y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike) -> float:
+    """Average precision of the second class; for more than two classes the mean over one-against-rest.
+
+    NaN where it is not defined: when a class whose precision is asked for has no row.
+    """
+    from sklearn.metrics import average_precision_score
+
+    index, p = _check(y_true, proba, classes)
+    wanted = [1] if p.shape[1] == 2 else list(range(p.shape[1]))
+    if not np.isin(wanted, index).all():
+        return math.nan
+    return float(np.mean([average_precision_score(index == k, p[:, k]) for k in wanted]))
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """A calibration curve: what was promised and what came, by bin of probability.
+
+    Parameters
+    ----------
+    count : array of shape (bins,)
+        Rows in each bin.
+    promised : array of shape (bins,)
+        Mean predicted probability; NaN in an empty bin.
+    observed : array of shape (bins,)
+        How often the event happened; NaN in an empty bin.
+    """
+
+    count: NDArray[np.int64]
+    promised: NDArray[np.float64]
+    observed: NDArray[np.float64]
+
+
+def reliability(y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike, bins: int = ECE_BINS) -> Reliability:
+    """Calibration curve over bins of equal width, closed below; the last bin is closed above as well.
+
+    Two classes: p(y=1|x) over [0, 1] against how often y = 1, "equally spaced probability bins" as the paper has it.
+    This also sees errors that the confidence of the predicted class hides, where p = 0.2 and p = 0.8 share a bin.
+    More classes: confidence of the predicted class against how often it is right.
+    """
+    index, p = _check(y_true, proba, classes)
+    if p.shape[1] == 2:
+        probability, event = p[:, 1], index == 1
+    else:
+        probability, event = p.max(axis=1), p.argmax(axis=1) == index
+    which = np.minimum((probability * bins).astype(np.int64), bins - 1)
+    count = np.bincount(which, minlength=bins)
+    filled = np.where(count == 0, np.nan, count)
+    promised = np.bincount(which, weights=probability, minlength=bins) / filled
+    observed = np.bincount(which, weights=event, minlength=bins) / filled
+    return Reliability(count, promised, observed)
+
+
+def expected_calibration_error(y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike) -> float:
+    """Mean over rows of |observed − promised| in the row's bin, with ten bins as :func:`reliability` cuts them."""
+    curve = reliability(y_true, proba, classes)
+    return float(np.nansum(curve.count * np.abs(curve.observed - curve.promised)) / curve.count.sum())
+
+
+METRICS: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric(name="nll", label="NLL", higher_is_better=False, function=negative_log_likelihood),
+        Metric(name="accuracy", label="Accuracy", higher_is_better=True, function=accuracy),
+        Metric(name="ece", label="ECE", higher_is_better=False, function=expected_calibration_error),
+        Metric(name="brier", label="Brier", higher_is_better=False, function=brier_score),
+        Metric(name="auroc", label="AUROC", higher_is_better=True, function=auroc),
+        Metric(name="auprc", label="AUPRC", higher_is_better=True, function=auprc),
+    )
+}
+
+
+def find_metric(name: str) -> Metric:
+    """The metric of that name."""
+    if name not in METRICS:
+        raise ValueError(f"There is no metric {name!r}; there are {', '.join(METRICS)}.")
+    return METRICS[name]
+
+
+def score(y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike, names: Iterable[str]) -> dict[str, float]:
+    """Several metrics of the same predictions.
+
+    Parameters
+    ----------
+    y_true : array of shape (n,)
+        True labels.
+    proba : array of shape (n, K)
+        Rows sum to one.
+    classes : array of shape (K,)
+        The class of each column, as a classifier's `classes_`.
+    names : iterable of str
+        Keys of `METRICS`.
+
+    Returns
+    -------
+    dict
+        Name to value, in the order of `names`.
+    """
+    return {name: find_metric(name)(y_true, proba, classes) for name in names}
+
+
+def _check(y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Column of each row's true class, and the probabilities in float64 with rows that sum to one exactly."""
+    y: NDArray[Any] = np.asarray(y_true)
+    p: NDArray[np.float64] = np.asarray(proba, dtype=np.float64)
+    names: NDArray[Any] = np.asarray(classes)
+    if len(y) == 0:
+        raise ValueError("There are no rows to score.")
+    if p.shape != (len(y), len(names)):
+        raise ValueError(
+            f"Probabilities have shape {p.shape}, but {len(y)} labels and {len(names)} classes need "
+            f"({len(y)}, {len(names)})."
+        )
+    if len(names) < 2:
+        raise ValueError(f"Scoring needs at least two classes; only {names.tolist()} was given.")
+    bad = ~np.isfinite(p).all(axis=1) | (p < 0).any(axis=1)
+    bad |= np.abs(p.sum(axis=1) - 1) > ROW_SUM_TOLERANCE
+    if bad.any():
+        row = int(bad.argmax())
+        raise ValueError(f"Row {row} holds {p[row].tolist()}, which are not probabilities: finite, ≥ 0, sum 1.")
+    hits = y[:, None] == names[None, :]  # (n, K)
+    unknown = ~hits.any(axis=1)
+    if unknown.any():
+        row = int(unknown.argmax())
+        raise ValueError(f"Row {row} has label {y[row]!r}, which is not among the classes {names.tolist()}.")
+    return hits.argmax(axis=1), p / p.sum(axis=1, keepdims=True)

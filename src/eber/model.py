@@ -1,0 +1,101 @@
+"""The four networks of EBER as one module."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from eber.aggregates import Conditionals
+from eber.distributions import soft_bound
+from eber.networks import Featurizer, build_network, multilayer
+
+
+class EBERNetworks(nn.Module):
+    """g(x, y, e), f0(x, e), h(x) and f1(z).
+
+    Parameters
+    ----------
+    input_shape : shape of one row of X
+    n_classes, n_environments, latent_dim : K, m, L
+    environment_gain : float
+        Factor on h's output. With a head that starts at zero this is a larger step for the environment classifier.
+    zero_environment_head : bool
+        Start h at the uniform distribution.
+    latent_bounds : pair of float or None
+        Soft bounds on mu and on log sigma; `None` for none.
+    learn_posterior : bool
+        False when q(z; x, y, e) is supplied; there is no g then.
+    """
+
+    def __init__(
+        self,
+        input_shape: Sequence[int],
+        n_classes: int,
+        n_environments: int,
+        latent_dim: int,
+        *,
+        featurizer: Featurizer,
+        hidden_dims: Sequence[int],
+        representation_dim: int,
+        decoder_hidden_dims: Sequence[int] = (),
+        input_scale: float = 1.0,
+        environment_gain: float = 1.0,
+        zero_environment_head: bool = False,
+        latent_bounds: tuple[float, float] | None = None,
+        learn_posterior: bool = True,
+    ) -> None:
+        super().__init__()
+
+        def network(contexts: Sequence[int], out_features: int) -> nn.Module:
+            return build_network(
+                featurizer,
+                input_shape,
+                contexts,
+                out_features,
+                hidden_dims=hidden_dims,
+                representation_dim=representation_dim,
+                input_scale=input_scale,
+            )
+
+        self.n_classes, self.n_environments, self.latent_dim = n_classes, n_environments, latent_dim
+        self.environment_gain = environment_gain
+        bounds = None if latent_bounds is None else torch.tensor(latent_bounds).repeat_interleave(latent_dim)
+        self.bounds: Tensor | None
+        self.register_buffer("bounds", None if bounds is None else bounds.view(-1, 1, 1, 1), persistent=False)
+        self.class_index: Tensor
+        self.environment_index: Tensor
+        self.register_buffer("class_index", torch.arange(n_classes)[:, None], persistent=False)
+        self.register_buffer("environment_index", torch.arange(n_environments)[:, None], persistent=False)
+        self.g = network((n_classes, n_environments), 2 * latent_dim) if learn_posterior else None
+        self.f0 = network((n_environments,), n_classes)
+        self.h = network((), n_environments)
+        self.f1 = multilayer(latent_dim, decoder_hidden_dims, n_classes)
+        if zero_environment_head:
+            nn.init.zeros_(self.h.head.weight)
+            nn.init.zeros_(self.h.head.bias)
+
+    def log_p_e_given_x(self, x: Tensor) -> Tensor:
+        """h, (m, B)."""
+        return torch.log_softmax(self.environment_gain * self.h(x), 0)
+
+    def log_p_y_given_xe(self, x: Tensor) -> Tensor:
+        """f0, (K, m, B)."""
+        return torch.log_softmax(self.f0(x), 0)
+
+    def log_p_y_given_z(self, z: Tensor) -> Tensor:
+        """f1, (L, ...) -> (K, ...)."""
+        logits = self.f1(z.flatten(1).T).T  # (K, ...)
+        return torch.log_softmax(logits, 0).view(-1, *z.shape[1:])
+
+    def conditionals(self, x: Tensor, log_p_e_given_x: Tensor | None = None) -> Conditionals:
+        """Everything the aggregates need for these rows; `log_p_e_given_x` (m, B) takes h's place when given."""
+        assert self.g is not None, "these posteriors are supplied, not learned"
+        mu, log_sigma = soft_bound(self.g(x), self.bounds).split(self.latent_dim)  # (L, K, m, B) each
+        return Conditionals(
+            mu=mu,
+            log_sigma=log_sigma,
+            log_p_y_given_xe=self.log_p_y_given_xe(x),
+            log_p_e_given_x=self.log_p_e_given_x(x) if log_p_e_given_x is None else log_p_e_given_x,
+        )

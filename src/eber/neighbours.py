@@ -1,0 +1,199 @@
+"""How near a row lies to the rows of another set, on a scale on which data of any kind can be compared.
+
+For a row, d_1 and d_k are the distances to the nearest and the k-th nearest *different* row of a pool. The ratio
+r = d_1 / d_k has no unit and adapts to the density around the row: where rows lie independently with locally constant
+density in D dimensions, r^D is distributed as the least of k - 1 uniform variables. A copy with a little noise has r
+near zero.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.neighbors import NearestNeighbors
+from sklearn.random_projection import GaussianRandomProjection
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Transform = Callable[[NDArray[Any]], NDArray[Any]]
+
+# Distances between longer rows are estimated from a random projection, which keeps small distances small.
+_MOST_COLUMNS = 256
+_PROJECTED_COLUMNS = 64
+# A column with no more values than this is a category rather than a measurement.
+_CATEGORIES = 20
+# The lower tail of the reference is continued by a power law from this quantile on.
+_TAIL = 0.05
+_LEAST_TAIL_ROWS = 10
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows as points, with a key that is the same for identical rows and only for them.
+
+    Parameters
+    ----------
+    Z : array of shape (n, d)
+    keys : array of shape (n,)
+    """
+
+    Z: FloatArray
+    keys: NDArray[np.uint64]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def select(self, rows: NDArray[Any]) -> Rows:
+        """The given rows (a mask or an index)."""
+        return Rows(self.Z[rows], self.keys[rows])
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How near each of n rows lies to a pool.
+
+    Parameters
+    ----------
+    ratios : array of shape (n,)
+        r = d_1 / d_k. For rows that the pool also has, d_1 is the resolution of the measurements.
+    copies : array of shape (n,)
+        How many rows of the pool are identical with this one.
+    nearest : array of shape (n,)
+        Index, in the pool, of the nearest row (of a copy, where there is one).
+    """
+
+    ratios: FloatArray
+    copies: IntArray
+    nearest: IntArray
+
+
+def as_points(X_train: NDArray[Any], X_held_out: NDArray[Any], transform: Transform | None) -> tuple[Rows, Rows]:
+    """Put rows into a space where Euclidean distance means something.
+
+    Columns of tables are centred and divided by their standard deviation in the training rows, or given to `transform`;
+    missing values take the median. Images, and what `transform` returns, keep their scale.
+    """
+    shapes = [(len(X), int(np.prod(X.shape[1:]))) for X in (X_train, X_held_out)]
+    common = np.result_type(X_train, X_held_out, np.float32)
+    A, B = (X.reshape(shape).astype(common) for X, shape in zip((X_train, X_held_out), shapes, strict=True))
+    keys = _keys(A), _keys(B)
+    if transform is not None:
+        A, B = transform(A), transform(B)
+    A, B = A.astype(np.float64), B.astype(np.float64)
+    observed = ~np.isnan(A).all(axis=0)
+    A, B = A[:, observed], B[:, observed]
+    if np.isnan(A).any() or np.isnan(B).any():
+        median = np.nanmedian(A, axis=0)
+        A, B = np.where(np.isnan(A), median, A), np.where(np.isnan(B), median, B)
+    varying = np.ptp(A, axis=0) > 0
+    A, B = A[:, varying], B[:, varying]
+    scale = A.std(axis=0) if transform is None and X_train.ndim == 2 else 1.0
+    A, B = (A - (centre := A.mean(axis=0))) / scale, (B - centre) / scale
+    if A.shape[1] > _MOST_COLUMNS:
+        projection = GaussianRandomProjection(_PROJECTED_COLUMNS, random_state=0).fit(A)
+        A, B = projection.transform(A), projection.transform(B)
+    return Rows(A, keys[0]), Rows(B, keys[1])
+
+
+def resolution(Z: FloatArray) -> float:
+    """The distance that two identical rows may really have, because measurements are rounded.
+
+    Zero when any column is measured so finely that values other than the commonest hardly ever repeat. Otherwise each
+    rounded column with gap g adds g^2/6, the mean squared difference of two values within half a gap of the same
+    number; when all columns are categories, half a difference in one of them is taken.
+    """
+    rounded, categories = [], []
+    for column in Z.T:
+        values, counts = np.unique(column, return_counts=True)
+        gaps = np.diff(values)
+        if len(values) <= _CATEGORIES:
+            categories.append(gaps.min())
+        elif (len(values) - 1) / (counts.sum() - counts.max()) > 0.9:
+            return 0.0
+        else:
+            rounded.append(np.median(gaps))
+    if rounded:
+        return float(np.sqrt(np.square(rounded).sum() / 6))
+    return float(min(categories) / np.sqrt(2)) if categories else 0.0
+
+
+def compare(rows: Rows, pool: Rows, k: int, finest: float, *, from_pool: bool = False) -> Comparison | None:
+    """Compare rows with a pool.
+
+    Parameters
+    ----------
+    rows : Rows
+        Whose nearness is wanted.
+    pool : Rows
+        To which.
+    k : int
+        The neighbour that is the yardstick, counted among different rows.
+    finest : float
+        The resolution, see `resolution`.
+    from_pool : bool
+        The rows are themselves in the pool, so that one identical row is the row itself.
+
+    Returns
+    -------
+    Comparison, or None when the pool has too few different rows.
+    """
+    keys, first, counts = np.unique(pool.keys, return_index=True, return_counts=True)
+    if len(keys) < k + 1 or not len(rows):
+        return None
+    place = np.minimum(np.searchsorted(keys, rows.keys), len(keys) - 1)
+    there = keys[place] == rows.keys
+    copies = np.where(there, counts[place], 0) - int(from_pool)
+    distances, neighbours = NearestNeighbors(n_neighbors=k + 1).fit(pool.Z[first]).kneighbors(rows.Z)
+    # Of the k + 1 neighbours one is left out: the identical row where there is one, else the farthest.
+    left_out = neighbours == np.where(there, place, -1)[:, None]
+    left_out[~left_out.any(axis=1), -1] = True
+    shape = (len(rows), k)
+    distances, neighbours = distances[~left_out].reshape(shape), neighbours[~left_out].reshape(shape)
+    return Comparison(
+        ratios=np.where(copies > 0, finest, distances[:, 0]) / distances[:, -1],
+        copies=copies,
+        nearest=np.where(copies > 0, first[place], first[neighbours[:, 0]]),
+    )
+
+
+def tail_probability(found: Comparison, reference: Comparison, dimensions: int) -> FloatArray:
+    """How often rows of the reference lie as near to their pool as each row found does to its own.
+
+    Ratios are compared with those of reference rows without copies. Below their 5 % quantile t the share of smaller
+    ratios is continued as a power, share(r) = share(t) (r/t)^D, with Hill's estimator of D at its lower 95 % limit
+    and at most the number of dimensions. A row with c copies is, besides, no rarer than reference rows with 1 to c
+    copies are.
+
+    Returns
+    -------
+    array of shape (n,)
+        One where the reference has too few rows to tell.
+    """
+    ratios = np.sort(reference.ratios[reference.copies == 0])
+    n = len(ratios)
+    tail_rows = max(_LEAST_TAIL_ROWS, int(_TAIL * n))
+    if n < 2 * tail_rows:
+        return np.ones(len(found.ratios))
+    t = ratios[tail_rows]
+    with np.errstate(divide="ignore"):
+        mean_log = np.mean(np.log(t / ratios[:tail_rows]))
+    D = min(dimensions, 1 / mean_log) if mean_log > 0 else dimensions
+    D *= 1 - 1.64 / np.sqrt(tail_rows)
+    counted = np.searchsorted(ratios, found.ratios, side="right") / n
+    continued = tail_rows / n * (np.minimum(found.ratios, t) / t) ** D
+    probability = np.where(found.ratios < t, continued, counted)
+    copies = np.sort(reference.copies)
+    as_rare = (np.searchsorted(copies, found.copies, side="right") - np.searchsorted(copies, 1)) / len(copies)
+    return np.where(found.copies > 0, np.maximum(probability, as_rare), probability)
+
+
+def _keys(X: NDArray[Any]) -> NDArray[np.uint64]:
+    # All NaN alike and no negative zero, so that equal rows have equal bytes.
+    X = np.ascontiguousarray(np.where(np.isnan(X), np.nan, X + 0.0))
+    digests = b"".join(hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in X)
+    return np.frombuffer(digests, dtype=np.uint64)

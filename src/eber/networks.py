@@ -1,0 +1,219 @@
+"""Feature extractors and the networks on (x, y, e).
+
+A network that is conditioned on categories answers for *all* of them at once. With x, one-hot y and one-hot e
+concatenated before the first layer, that layer is a broadcast sum,
+
+    W [x; y; e] = W_x x + W_y[y] + W_e[e],
+
+so nothing is repeated K·m times before it has to be. Outputs have the batch as their last axis: ``(out, K, m, B)``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from eber.conditional_mlp import ConditionalMLP, MLPLayout, spread
+
+Featurizer = str | Callable[..., nn.Module]
+
+
+class ConvolutionalExtractor(nn.Module):
+    """The paper's image extractor: two blocks of 3x3 convolution, ReLU and 2x2 max pooling, then a linear layer with ReLU."""
+
+    def __init__(self, image_shape: Sequence[int], representation_dim: int, channels: Sequence[int] = (16, 32)) -> None:
+        super().__init__()
+        depth, height, width = image_shape
+        if height < 4 or width < 4:
+            raise ValueError(
+                f"The 'cnn' featurizer pools twice and needs images of at least 4x4, got {height}x{width}."
+            )
+        self.layers = nn.Sequential(
+            nn.Conv2d(depth, channels[0], 3, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(channels[0], channels[1], 3, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(channels[1] * (height // 4) * (width // 4), representation_dim),
+            nn.ReLU(),
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        features: Tensor = self.layers(x)
+        return features
+
+
+class ConditionalNetwork(nn.Module):
+    """A network on x and categorical contexts, evaluated for every combination of the contexts.
+
+    Parameters
+    ----------
+    extractor : module or None
+        Sees x alone and returns (B, in_features); `None` when x is a table row.
+    in_features : int
+        Width of what enters the first layer in place of x.
+    contexts : sequence of int
+        Number of categories of each context, for instance ``(K, m)`` for g(x, y, e), ``()`` for h(x).
+    hidden_dims : sequence of int
+        Widths of the ReLU layers.
+    representation_dim : int or None
+        Width of the linear layer before the head; `None` where the extractor already ends in a representation.
+    out_features : int
+    input_scale : float
+        Factor on the initial weights that see x, so that y and e are heard from the start.
+    """
+
+    def __init__(
+        self,
+        extractor: nn.Module | None,
+        in_features: int,
+        contexts: Sequence[int],
+        hidden_dims: Sequence[int],
+        representation_dim: int | None,
+        out_features: int,
+        input_scale: float = 1.0,
+    ) -> None:
+        super().__init__()
+        self.extractor = extractor
+        self.contexts = tuple(contexts)
+        widths = [*hidden_dims, *([] if representation_dim is None else [representation_dim])]
+        self.linear_representation = representation_dim is not None
+        self.first = nn.Linear(in_features, widths[0]) if widths else None
+        self.tables = nn.ParameterList([nn.Parameter(torch.empty(widths[0], size)) for size in contexts])
+        self.layers = nn.ModuleList([nn.Linear(a, b) for a, b in zip(widths, widths[1:], strict=False)])
+        self.head = nn.Linear(widths[-1] if widths else in_features, out_features)
+        self._initialise_first_layer(in_features, input_scale)
+
+    def _initialise_first_layer(self, in_features: int, input_scale: float) -> None:
+        """PyTorch's default for one layer on the concatenation [x; y; e], with the block that sees x scaled."""
+        if self.first is None:
+            return
+        bound = 1 / math.sqrt(max(1, in_features + sum(self.contexts)))
+        with torch.no_grad():
+            for weight in (self.first.weight, self.first.bias, *self.tables):
+                weight.uniform_(-bound, bound)
+            self.first.weight.mul_(input_scale)
+
+    def representation(self, x: Tensor) -> Tensor:
+        """Features of x alone, (B, R): what the baselines put their linear classifier on."""
+        features = x if self.extractor is None else self.extractor(x)
+        if self.first is None:
+            return features
+        layers = [self.first, *self.layers]
+        for layer in layers[:-1] if self.linear_representation else layers:
+            features = torch.relu(layer(features))
+        return layers[-1](features) if self.linear_representation else features
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Outputs for every combination of contexts, ``(out, *contexts, B)``."""
+        features = x if self.extractor is None else self.extractor(x)
+        if self.layout is not None:
+            mlp: Tensor = ConditionalMLP.apply(features, self.layout, *self.mlp_parameters())
+            return mlp
+        weight, bias = self.head.weight, self.head.bias
+        if self.first is None:
+            return torch.addmm(bias[:, None], weight, features.T)
+        # No ReLU anywhere: apply the head to each summand before they are spread over the contexts.
+        x_term = torch.addmm(self.first.bias[:, None], self.first.weight, features.T)
+        x_term = torch.addmm(bias[:, None], weight, x_term)
+        return spread(x_term, [weight @ table for table in self.tables])
+
+    @property
+    def layout(self) -> MLPLayout | None:
+        """How `mlp_parameters` are to be read; None where there is no ReLU layer after the extractor."""
+        if self.first is None or (self.linear_representation and not len(self.layers)):
+            return None
+        return MLPLayout(len(self.tables), self.linear_representation)
+
+    def mlp_parameters(self) -> list[Tensor]:
+        """First weight and bias, tables, weight and bias of the further layers and of the head."""
+        assert self.first is not None
+        layers = [parameter for layer in (*self.layers, self.head) for parameter in (layer.weight, layer.bias)]
+        return [self.first.weight, self.first.bias, *self.tables, *layers]
+
+
+def build_network(
+    featurizer: Featurizer,
+    input_shape: Sequence[int],
+    contexts: Sequence[int],
+    out_features: int,
+    *,
+    hidden_dims: Sequence[int],
+    representation_dim: int,
+    input_scale: float = 1.0,
+) -> ConditionalNetwork:
+    """A conditional network on the named extractor.
+
+    ``"linear"`` and ``"mlp"`` concatenate the contexts with x before the first layer. ``"cnn"`` and any callable
+    (called as ``featurizer(input_shape, representation_dim)``, returning a module that maps x to
+    (B, representation_dim)) see x alone; the contexts then enter through one hidden layer after them, since a linear
+    head on concatenated features cannot make y and e interact with x.
+    """
+    common: dict[str, Any] = {"out_features": out_features, "input_scale": input_scale}
+    if featurizer in ("linear", "mlp"):
+        if len(input_shape) != 1:
+            raise ValueError(
+                f"The {featurizer!r} featurizer needs a table of shape (rows, columns), got rows of shape "
+                f"{tuple(input_shape)}. Use featurizer='cnn' for images."
+            )
+        hidden = tuple(hidden_dims) if featurizer == "mlp" else ()
+        return ConditionalNetwork(None, input_shape[0], contexts, hidden, representation_dim, **common)
+    if featurizer == "cnn":
+        if len(input_shape) != 3:
+            raise ValueError(
+                f"The 'cnn' featurizer needs images of shape (rows, channels, height, width), got rows of shape "
+                f"{tuple(input_shape)}."
+            )
+        extractor: nn.Module = ConvolutionalExtractor(input_shape, representation_dim)
+    elif callable(featurizer):
+        extractor = featurizer(tuple(input_shape), representation_dim)
+        _check_custom_extractor(extractor, input_shape, representation_dim)
+    else:
+        raise ValueError(f"Unknown featurizer {featurizer!r}: choose 'linear', 'mlp', 'cnn', or give a callable.")
+    hidden = (representation_dim,) if contexts else ()
+    return ConditionalNetwork(extractor, representation_dim, contexts, hidden, None, **common)
+
+
+def _check_custom_extractor(extractor: object, input_shape: Sequence[int], representation_dim: int) -> None:
+    if not isinstance(extractor, nn.Module):
+        raise TypeError(f"The featurizer callable must return a torch.nn.Module, got {type(extractor).__name__}.")
+    was_training = extractor.training
+    extractor.eval()
+    with torch.no_grad():
+        shape = tuple(extractor(torch.zeros(2, *input_shape)).shape)
+    extractor.train(was_training)
+    if shape != (2, representation_dim):
+        raise ValueError(
+            f"The featurizer callable's module maps 2 rows to shape {shape}; it must map them to "
+            f"(2, representation_dim={representation_dim})."
+        )
+
+
+def multilayer(in_features: int, hidden_dims: Sequence[int], out_features: int) -> nn.Sequential:
+    """Linear layers with ReLU between them; a single linear map when `hidden_dims` is empty."""
+    widths = [in_features, *hidden_dims]
+    layers: list[nn.Module] = []
+    for a, b in zip(widths, widths[1:], strict=False):
+        layers += [nn.Linear(a, b), nn.ReLU()]
+    return nn.Sequential(*layers, nn.Linear(widths[-1], out_features))
+
+
+class Classifier(nn.Module):
+    """What the baselines train: a representation of x and a linear classifier on it."""
+
+    def __init__(self, network: ConditionalNetwork) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Representation (B, R) and logits (B, K)."""
+        representation = self.network.representation(x)
+        logits: Tensor = F.linear(representation, self.network.head.weight, self.network.head.bias)
+        return representation, logits

@@ -1,0 +1,126 @@
+"""Plots: one style for all of them, saved so that the same figure is the same file."""
+
+from __future__ import annotations
+
+import io
+import re
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.style
+from cycler import cycler
+from matplotlib.figure import Figure
+
+from eber.files import write_atomically
+
+# Okabe and Ito's palette, told apart in every common kind of colour blindness, without its yellow, which vanishes on
+# white, and its black, which vanishes on a dark page.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+INK = "#24292f"
+"""Text, axes and reference lines; the HTML page shows it in the page's own text colour."""
+
+STYLE: dict[str, Any] = {
+    "axes.prop_cycle": cycler(color=PALETTE),
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": "medium",
+    "axes.titlelocation": "left",
+    "figure.constrained_layout.use": True,
+    "figure.figsize": (6.4, 3.8),
+    "font.size": 10.0,
+    "image.cmap": "cividis",
+    "legend.frameon": False,
+    "legend.labelcolor": INK,
+    "lines.linewidth": 1.8,
+    "savefig.dpi": 200,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "eber",  # without it every SVG would have other identifiers
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+}
+
+
+@dataclass(frozen=True)
+class ReportFigure:
+    """A plot for the report.
+
+    Parameters
+    ----------
+    name : str
+        Name of its files: letters, digits, "-", "_", "." and "=".
+    figure : matplotlib Figure
+        Made inside :func:`style`. Artists with very many points should be rasterized.
+    caption : str
+        What is shown and what to see in it.
+    alternative : str
+        The same for those who cannot see it.
+    """
+
+    name: str
+    figure: Figure
+    caption: str
+    alternative: str
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._=-]*", self.name):
+            raise ValueError(f"A figure cannot be named {self.name!r}: use letters, digits, '-', '_', '.' and '='.")
+
+
+def style() -> AbstractContextManager[None]:
+    """Draw in the project's style within a `with` block, whatever style the user has."""
+    return mpl.style.context(STYLE, after_reset=True)
+
+
+def save_figure(figure: Figure, stem: Path) -> tuple[Path, Path]:
+    """Write a figure as PNG (on white) and SVG (without background), whole or not at all.
+
+    Parameters
+    ----------
+    figure : matplotlib Figure
+        The same figure always gives the same bytes: no date is written.
+    stem : Path
+        Path without suffix; its folder is made when missing.
+
+    Returns
+    -------
+    tuple of Path
+        The PNG and the SVG file.
+    """
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    png, svg = stem.with_name(f"{stem.name}.png"), stem.with_name(f"{stem.name}.svg")
+    write_atomically(png, _render(figure, format="png", facecolor="white", metadata={"Software": None}))
+    write_atomically(svg, _render(figure, format="svg", transparent=True, metadata={"Date": None, "Creator": None}))
+    return png, svg
+
+
+def _render(figure: Figure, **options: Any) -> bytes:
+    buffer = io.BytesIO()
+    with style():
+        figure.savefig(buffer, **options)
+    return buffer.getvalue()
+
+
+def inline_svg(svg: str, name: str, alternative: str) -> str:
+    """An SVG file's content as an element of an HTML page.
+
+    Ink and black become the page's text colour, so that the figure can be read in light and dark. Identifiers get the
+    figure's name in front, since several figures on a page would otherwise answer to the same ones.
+    """
+    start = svg.index("<svg")
+    body = svg[start:].replace(INK, "currentColor").replace("#000000", "currentColor")
+    body = re.sub(r"<metadata>.*?</metadata>\s*", "", body, flags=re.DOTALL)
+    body = re.sub(r'\bid="', f'id="{name}-', body)
+    body = re.sub(r'href="#', f'href="#{name}-', body)
+    body = re.sub(r"url\(#", f"url(#{name}-", body)
+    return body.replace("<svg ", f'<svg role="img" aria-label="{_attribute(alternative)}" ', 1)
+
+
+def _attribute(text: str) -> str:
+    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")

@@ -1,0 +1,151 @@
+"""Everything that a finished run leaves for people: tables, figures, and one HTML page that needs no network."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from eber.experiments.results import Results, Summary, summarise
+from eber.experiments.wording import caption, deviations, format_p, verdict
+from eber.files import write_atomically
+from eber.report.figures import ReportFigure, inline_svg, save_figure
+from eber.report.score_figure import draw_scores
+from eber.report.tables import as_latex, as_markdown, lay_out
+
+PAGE_FILE, MARKDOWN_FILE, LATEX_FILE = "report.html", "table.md", "table.tex"
+FIGURES_FOLDER = "figures"
+
+
+@dataclass(frozen=True)
+class _Picture:
+    """A figure as the page shows it."""
+
+    svg: Markup
+    caption: str
+
+
+def write_report(results: Results) -> Path:
+    """Write `table.md`, `table.tex`, the figures (PNG and SVG) and `report.html` into the output folder.
+
+    Parameters
+    ----------
+    results : Results
+        As :func:`eber.experiments.results.load_results` reads them.
+
+    Returns
+    -------
+    Path
+        The page.
+    """
+    experiment, folder = results.experiment, results.folder
+    summaries = summarise(results)
+    if not summaries:
+        raise ValueError(f"{folder} holds no finished cell of {experiment.name!r}: there is nothing to report yet.")
+    write_atomically(folder / MARKDOWN_FILE, as_markdown(experiment.title, summaries))
+    write_atomically(folder / LATEX_FILE, as_latex(experiment.name, summaries))
+    scores = {summary.setting: _save(draw_scores(results, summary), folder) for summary in summaries}
+    figures = experiment.figures(results) if experiment.figures else ()
+    page = folder / PAGE_FILE
+    write_atomically(page, _render(results, summaries, scores, [_save(figure, folder) for figure in figures]))
+    return page
+
+
+def _save(figure: ReportFigure, folder: Path) -> _Picture:
+    _, svg = save_figure(figure.figure, folder / FIGURES_FOLDER / figure.name)
+    return _Picture(Markup(inline_svg(svg.read_text(), figure.name, figure.alternative)), figure.caption)
+
+
+def _render(
+    results: Results, summaries: Sequence[Summary], scores: Mapping[str, _Picture], figures: Sequence[_Picture]
+) -> str:
+    environment = Environment(
+        loader=PackageLoader("eber.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    experiment = results.experiment
+    return environment.get_template("page.html").render(
+        experiment=experiment,
+        description=_paragraphs(experiment.description),
+        discussion=_paragraphs(experiment.discussion),
+        sections=[_section(summary, scores[summary.setting]) for summary in summaries],
+        figures=figures,
+        parameters=_parameters(results),
+        settings={summary.setting: experiment.settings[summary.setting] for summary in summaries},
+        run=results.run,
+    )
+
+
+def _section(summary: Summary, scores: _Picture) -> dict[str, Any]:
+    tests = _tests(summary)
+    return {
+        "setting": summary.setting,
+        "metric": summary.primary.label,
+        "table": lay_out(summary),
+        "caption": caption(summary),
+        "verdict": verdict(summary),
+        "tests": tests,
+        "has_reasons": any(test["reason"] for test in tests),
+        "deviations": deviations(summary),
+        "source": summary.source,
+        "scores": scores,
+    }
+
+
+def _tests(summary: Summary) -> list[dict[str, Any]]:
+    """Rows of the table of tests: how large the advantage is, how sure, and why there is no p-value."""
+    rows = []
+    for row in summary.rows:
+        comparison = row.comparison
+        if comparison is None:
+            continue
+        interval = (comparison.low, comparison.high)
+        has_interval = not any(math.isnan(bound) for bound in interval)
+        rows.append(
+            {
+                "method": row.label,
+                "seeds": comparison.n_seeds,
+                "advantage": "–" if math.isnan(comparison.advantage) else _signed(comparison.advantage),
+                "interval": f"{_signed(interval[0])} to {_signed(interval[1])}" if has_interval else "–",
+                "p": format_p(comparison.p_value),
+                "p_corrected": format_p(comparison.p_corrected),
+                "reason": comparison.reason,
+            }
+        )
+    return rows
+
+
+def _parameters(results: Results) -> list[dict[str, Any]]:
+    """Every parameter with the value that was used, and whether the user changed it."""
+    overrides = results.run["overrides"]
+    experiment = results.experiment
+    used = experiment.resolve_overrides(overrides)
+    return [
+        {
+            "name": name,
+            "value": _text(value),
+            "default": _text(experiment.parameters[name]),
+            "changed": name in overrides,
+        }
+        for name, value in used.items()
+    ]
+
+
+def _text(value: Any) -> str:
+    return ", ".join(str(item) for item in value) if isinstance(value, tuple) else str(value)
+
+
+def _signed(value: float) -> str:
+    return f"{value:+z.3f}".replace("-", "−")
+
+
+def _paragraphs(text: str) -> list[str]:
+    return [paragraph.strip() for paragraph in text.split("\n\n") if paragraph.strip()]

@@ -1,0 +1,51 @@
+"""Every seed of every method on one axis, with the paper's figures beside them: the table at a glance."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from eber.experiments.cell import row_label
+from eber.experiments.results import Results, Summary
+from eber.report.figures import INK, PALETTE, ReportFigure, style
+
+_COLOURS = {"oracle": INK, "method": PALETTE[0], "variant": PALETTE[3]}
+_OFFSET = 0.22  # of the paper's mark from ours, in rows
+
+
+def draw_scores(results: Results, summary: Summary) -> ReportFigure:
+    """The primary metric of one setting: dots are seeds, bars are means, diamonds are the paper's mean ± sd."""
+    primary = summary.primary
+    rows = [row for row in summary.rows if primary.name in row.estimates]
+    cells = results.cells[(results.cells["setting"] == summary.setting) & (results.cells["metric"] == primary.name)]
+    labels = [row_label(method, variant) for method, variant in zip(cells["method"], cells["variant"], strict=True)]
+    with style():
+        figure = Figure(figsize=(6.4, 1.1 + 0.38 * len(rows)))
+        axes = figure.subplots()
+        for y, row in enumerate(rows):
+            colour = _COLOURS[row.role]
+            values = cells["value"].to_numpy()[np.array(labels) == row.label]
+            axes.plot(values, np.full(len(values), y), "o", color=colour, alpha=0.45, markersize=5, markeredgewidth=0)
+            axes.plot([row.estimates[primary.name].mean], [y], "|", color=colour, markersize=15, markeredgewidth=2.5)
+            if (paper := row.estimates[primary.name].paper) is not None:
+                axes.errorbar(paper[0], y + _OFFSET, xerr=paper[1], fmt="D", color=PALETTE[1], markersize=4, lw=1)
+        axes.set_yticks(range(len(rows)), [row.label for row in rows])
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.set_xlabel(f"{primary.label} {_direction(primary.higher_is_better)}")
+        axes.grid(axis="x", alpha=0.25, linewidth=0.6)
+    shown = "Dots are seeds, vertical bars their means"
+    if any(row.estimates[primary.name].paper for row in rows):
+        shown += f"; diamonds are the paper's mean ± standard deviation ({summary.source})"
+    means = "; ".join(f"{row.label} {primary.format(row.estimates[primary.name].mean)}" for row in rows)
+    return ReportFigure(
+        re.sub(r"[^A-Za-z0-9._=-]+", "-", f"scores-{summary.setting}"),
+        figure,
+        f"{primary.label} by method, {summary.setting}. {shown}.",
+        f"{primary.label} by method, {summary.setting}. Means: {means}.",
+    )
+
+
+def _direction(higher_is_better: bool | None) -> str:
+    return {True: "(higher is better)", False: "(lower is better)", None: ""}[higher_is_better]

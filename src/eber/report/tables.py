@@ -1,0 +1,246 @@
+"""The same table for the terminal, for Markdown and for LaTeX: oracles, methods, variants, the paper beside us."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import groupby
+
+from rich import box
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from eber.experiments.results import NOTABLE, Role, Row, Summary
+from eber.experiments.spec import SECONDS
+from eber.experiments.wording import caption, deviations, format_estimate, format_p, verdict
+from eber.metrics import Quantity
+
+MISSING = "–"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Our figure and the paper's, as text.
+
+    Parameters
+    ----------
+    ours, paper : str
+        The paper's is empty where it has none.
+    deviation : str
+        Signed, in the paper's standard deviations; empty where there is no paper, and for times.
+    best : bool
+        Whether no other method is better.
+    notable : bool
+        Whether the deviation is beyond two.
+    """
+
+    ours: str
+    paper: str = ""
+    deviation: str = ""
+    best: bool = False
+    notable: bool = False
+
+    @property
+    def paper_with_deviation(self) -> str:
+        """The paper's figure, with the deviation in brackets."""
+        return f"{self.paper} ({self.deviation})" if self.deviation else self.paper
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of the table as text."""
+
+    label: str
+    role: Role
+    entries: tuple[Entry, ...]
+    p: str
+    paper_p: str
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A table as text, before any markup.
+
+    Parameters
+    ----------
+    heads : tuple of str
+        One for each quantity.
+    has_paper : tuple of bool
+        Whether the paper has a figure in that column.
+    p_head : str
+        Empty where nothing was tested.
+    has_paper_p : bool
+        Whether the paper printed p-values.
+    lines : tuple of Line
+    """
+
+    heads: tuple[str, ...]
+    has_paper: tuple[bool, ...]
+    p_head: str
+    has_paper_p: bool
+    lines: tuple[Line, ...]
+
+    @property
+    def blocks(self) -> list[list[Line]]:
+        """Oracles, methods and variants apart."""
+        return [list(block) for _, block in groupby(self.lines, key=lambda line: line.role)]
+
+
+def lay_out(summary: Summary) -> Layout:
+    """A summary as a table of texts."""
+    lines = tuple(_line(row, summary) for row in summary.rows)
+    tested = any(row.comparison for row in summary.rows)
+    return Layout(
+        tuple(f"{column.label} {column.arrow}".strip() for column in summary.columns),
+        tuple(any(line.entries[i].paper for line in lines) for i in range(len(summary.columns))),
+        f"p ({summary.primary.label})" if tested else "",
+        tested and any(line.paper_p for line in lines),
+        lines,
+    )
+
+
+def _line(row: Row, summary: Summary) -> Line:
+    entries = tuple(_entry(row, column, row.label in summary.best(column.name)) for column in summary.columns)
+    p = format_p(row.comparison.p_corrected) if row.comparison else MISSING
+    return Line(row.label, row.role, entries, p, row.paper_p_value)
+
+
+def _entry(row: Row, column: Quantity, best: bool) -> Entry:
+    estimate = row.estimates.get(column.name)
+    if estimate is None:
+        return Entry(MISSING)
+    ours = format_estimate(column, estimate.mean, estimate.sd)
+    if estimate.paper is None:
+        return Entry(ours, best=best)
+    paper = format_estimate(column, *estimate.paper)
+    if column.name == SECONDS.name or math.isnan(estimate.deviation):  # times are of other machines
+        return Entry(ours, paper, best=best)
+    deviation = f"{estimate.deviation:+z.1f}".replace("-", "−")
+    return Entry(ours, paper, deviation, best, abs(estimate.deviation) > NOTABLE)
+
+
+def as_markdown(title: str, summaries: Iterable[Summary]) -> str:
+    """All settings as a Markdown document."""
+    parts = [f"# {title}"]
+    for summary in summaries:
+        parts += [f"## {summary.setting}", _markdown_table(lay_out(summary)), caption(summary)]
+        if sentence := verdict(summary):
+            parts.append(sentence)
+        if differing := deviations(summary):
+            parts.append("Differs from the paper:\n\n" + "\n".join(f"- {sentence}" for sentence in differing))
+    return "\n\n".join(parts) + "\n"
+
+
+def _markdown_table(layout: Layout) -> str:
+    heads = ["Method", *_flat_heads(layout)]
+    rows = [heads, ["---", *["---:"] * (len(heads) - 1)]]
+    for line in layout.lines:
+        rows.append([_markdown(line.label), *_flat_entries(line, layout, _markdown, "**{}**")])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _markdown(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _flat_heads(layout: Layout) -> list[str]:
+    heads = []
+    for head, has_paper in zip(layout.heads, layout.has_paper, strict=True):
+        heads += [head, "paper"] if has_paper else [head]
+    if layout.p_head:
+        heads += [layout.p_head, "paper"] if layout.has_paper_p else [layout.p_head]
+    return heads
+
+
+def _flat_entries(line: Line, layout: Layout, escape: Callable[[str], str], bold: str) -> list[str]:
+    texts = []
+    for entry, has_paper in zip(line.entries, layout.has_paper, strict=True):
+        ours = escape(entry.ours)
+        texts.append(bold.format(ours) if entry.best else ours)
+        if has_paper:
+            texts.append(escape(entry.paper_with_deviation or MISSING))
+    if layout.p_head:
+        texts.append(escape(line.p))
+        if layout.has_paper_p:
+            texts.append(escape(line.paper_p or MISSING))
+    return texts
+
+
+def as_latex(name: str, summaries: Iterable[Summary]) -> str:
+    """All settings as LaTeX tables; they need the package booktabs."""
+    return "\n\n".join(_latex_table(name, summary) for summary in summaries) + "\n"
+
+
+def _latex_table(name: str, summary: Summary) -> str:
+    layout = lay_out(summary)
+    heads = _flat_heads(layout)
+    label = re.sub(r"[^a-z0-9]+", "-", f"{name}-{summary.setting}".lower()).strip("-")
+    body = []
+    for block in layout.blocks:
+        body.append(r"\midrule")
+        for line in block:
+            texts = [_latex(line.label), *_flat_entries(line, layout, _latex, r"\textbf{{{}}}")]
+            body.append(" & ".join(texts) + r" \\")
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"  \centering",
+            rf"  \caption{{{_latex(f'{summary.setting}. {caption(summary)}')}}}",
+            rf"  \label{{tab:{label}}}",
+            rf"  \begin{{tabular}}{{l{'c' * len(heads)}}}",
+            r"    \toprule",
+            rf"    Method & {' & '.join(_latex(head) for head in heads)} \\",
+            *(f"    {row}" for row in body),
+            r"    \bottomrule",
+            r"  \end{tabular}",
+            r"\end{table}",
+        ]
+    )
+
+
+_LATEX = {
+    "±": r"$\pm$",
+    "↑": r"$\uparrow$",
+    "↓": r"$\downarrow$",
+    "−": "$-$",
+    "–": "--",
+    "<": "$<$",
+    "%": r"\%",
+    "&": r"\&",
+    "_": r"\_",
+    "#": r"\#",
+    "$": r"\$",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\\": r"\textbackslash{}",
+}
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in text)
+
+
+def as_rich(summary: Summary) -> RichTable:
+    """One setting for the terminal, the paper's figures below ours."""
+    layout = lay_out(summary)
+    table = RichTable(title=summary.setting, caption=caption(summary), box=box.SIMPLE_HEAD, caption_justify="left")
+    table.add_column("Method")
+    for head in (*layout.heads, *([layout.p_head] if layout.p_head else [])):
+        table.add_column(head, justify="right")
+    for block in layout.blocks:
+        for line in block:
+            ours = [Text(entry.ours, style="bold" if entry.best else "") for entry in line.entries]
+            table.add_row(Text(line.label), *ours, *([Text(line.p)] if layout.p_head else []))
+            if any(entry.paper for entry in line.entries):
+                paper = [
+                    Text(entry.paper_with_deviation, style="yellow" if entry.notable else "dim")
+                    for entry in line.entries
+                ]
+                p = [Text(line.paper_p, style="dim")] if layout.p_head else []
+                table.add_row(Text("  paper", style="dim"), *paper, *p)
+        table.add_section()
+    return table

@@ -1,0 +1,107 @@
+"""Theorem 1 as tensors: the four terms of the bound for every row, label and environment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from eber.aggregates import Conditionals, at_label, row_chunks
+from eber.model import EBERNetworks
+
+
+@dataclass(frozen=True)
+class TheoremTerms:
+    """The four terms of Theorem 1 for each observed-label component, (m, B) each: z integrated, e not yet."""
+
+    likelihood: Tensor
+    kl: Tensor
+    posterior_coupling: Tensor
+    prior_coupling: Tensor
+
+
+def theorem_terms(c: Conditionals, module: EBERNetworks, y: Tensor, points: Tensor, weights: Tensor) -> TheoremTerms:
+    """Integrate the four integrands over z ~ q(z; x, y, e), for every environment e."""
+    z = c.posterior_points(y, points)  # (L, Q, m, B)
+    _, Q, m, B = z.shape
+    log_n = c.log_q_zxye(z.flatten(1, 2))  # (Q·m, K, m, B)
+
+    def of_own_environment(values: Tensor) -> Tensor:
+        """The entry of the environment that drew each z: (Q·m, m, B) -> (Q, m, B)."""
+        return values.view(Q, m, m, B).diagonal(dim1=1, dim2=2).transpose(1, 2)
+
+    def integrate(values: Tensor) -> Tensor:
+        return torch.einsum("q,qeb->eb", weights, values)
+
+    log_p_y_given_z = at_label(module.log_p_y_given_z(z), y, 0)  # (Q, m, B)
+    log_q_zxye = of_own_environment(at_label(log_n, y, 1))
+    log_q_zxe = of_own_environment(c.log_q_zxe(log_n))
+    log_q_zxy = c.log_q_zxy(log_n, y).view(Q, m, B)
+    log_q_zx = c.log_q_zx(log_n).view(Q, m, B)
+    return TheoremTerms(
+        likelihood=integrate(log_p_y_given_z),
+        kl=integrate(log_q_zxye - log_q_zxe),
+        posterior_coupling=integrate(log_q_zxye - log_q_zxy),
+        prior_coupling=integrate(log_q_zxe - log_q_zx),
+    )
+
+
+def prior_discrepancy(c: Conditionals, points: Tensor, weights: Tensor) -> Tensor:
+    """KL(q(z;x,e) || q(z;x)) for every environment, (m, B), with one set of points in every component.
+
+    The label that picks the component is summed over with p(y|x,e), not sampled, so that the estimate is unbiased in
+    its gradient too.
+    """
+    z = c.component_points(points)  # (L, Q, K, m, B)
+    _, Q, K, m, B = z.shape
+    log_n = c.log_q_zxye(z.flatten(1, 3))  # (Q·K·m, K, m, B)
+    log_q_zxe = c.log_q_zxe(log_n).view(Q, K, m, m, B).diagonal(dim1=2, dim2=3).transpose(2, 3)  # (Q, K, m, B)
+    log_q_zx = c.log_q_zx(log_n).view(Q, K, m, B)
+    return torch.einsum("q,keb,qkeb->eb", weights, c.log_p_y_given_xe.exp(), log_q_zxe - log_q_zx)
+
+
+@dataclass(frozen=True)
+class RowTerms:
+    """Theorem 1 for each row, with y and e integrated out under the model, and at the observed y and e.
+
+    Attributes
+    ----------
+    L_ye : (n, K, m) likelihood - KL(q(z;x,y,e) || q(z;x,e)) for every label and environment
+    posterior_ye : (n, K, m) KL(q(z;x,y,e) || q(z;x,y))
+    prior_e : (n, m) KL(q(z;x,e) || q(z;x))
+    bound_y : (n, K) the lower bound L(x,y) of Equation (pq_elbo_single)
+    w : (n, K, m) p(y,e|x)
+    """
+
+    L_ye: NDArray[np.float64]
+    posterior_ye: NDArray[np.float64]
+    prior_e: NDArray[np.float64]
+    bound_y: NDArray[np.float64]
+    w: NDArray[np.float64]
+
+
+def theorem_rows(
+    module: EBERNetworks, x: Tensor, rule: tuple[Tensor, Tensor], log_p_e_given_x: Tensor | None = None
+) -> RowTerms:
+    """Every term of Theorem 1 for every row, label and environment."""
+    points, weights = rule
+    K, m, Q = module.n_classes, module.n_environments, weights.numel()
+    parts = []
+    with torch.no_grad():
+        for rows in row_chunks(len(x), Q * (K * m) ** 2 * module.latent_dim):
+            log_p_e = None if log_p_e_given_x is None else log_p_e_given_x[:, rows]
+            c = module.conditionals(x[rows], log_p_e)
+            B = x[rows].shape[0]
+            labels = [theorem_terms(c, module, torch.full((B,), k), points, weights) for k in range(K)]
+            L_ye = torch.stack([t.likelihood - t.kl for t in labels])  # (K, m, B)
+            posterior = torch.stack([t.posterior_coupling for t in labels])
+            coupled = torch.stack([t.posterior_coupling - t.prior_coupling for t in labels])
+            r = torch.stack([c.log_p_e_given_xy(torch.full((B,), k)).exp() for k in range(K)])
+            bound = (r * (L_ye + coupled)).sum(1)  # (K, B)
+            prior = prior_discrepancy(c, points, weights)  # (m, B)
+            arrays = (L_ye, posterior, prior, bound, c.log_w.exp())
+            parts.append(tuple(a.movedim(-1, 0).numpy() for a in arrays))
+    return RowTerms(*(np.concatenate(a) for a in zip(*parts, strict=True)))

@@ -1,0 +1,75 @@
+"""The table is the same in every dress."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from toy_experiment import TOY
+
+from eber.experiments.progress import Progress
+from eber.experiments.results import Summary, load_results, summarise
+from eber.experiments.runner import run
+from eber.report.tables import as_latex, as_markdown, as_rich, lay_out
+
+
+@pytest.fixture(scope="module")
+def summaries(tmp_path_factory: pytest.TempPathFactory) -> list[Summary]:
+    """Both settings of the toy experiment."""
+    out: Path = tmp_path_factory.mktemp("tables")
+    run(TOY, out=out, seeds=3, progress=Progress())
+    return summarise(load_results(TOY, out))
+
+
+def test_the_layout_has_the_papers_figures_where_the_paper_has_some(summaries: list[Summary]) -> None:
+    baseline, shifted = map(lay_out, summaries)
+    assert baseline.heads == ("NLL ↓", "Accuracy ↑", "Time (s)")
+    assert baseline.has_paper == (True, True, True)
+    assert shifted.has_paper == (False, False, False)
+    assert [[line.role for line in block] for block in baseline.blocks] == [["oracle"], ["method"] * 3, ["variant"]]
+    eber = baseline.lines[1]
+    assert eber.entries[0].paper == "0.319 ± 0.030"
+    assert eber.entries[0].best
+    assert eber.entries[0].notable
+    assert eber.entries[2].paper == "18.92 ± 1.12"
+    assert eber.entries[2].deviation == "", "times are of other machines"
+    assert (eber.p, baseline.lines[2].paper_p) == ("–", "0.015")
+
+
+def test_markdown_has_as_many_cells_in_each_row_as_heads(summaries: list[Summary]) -> None:
+    text = as_markdown("A toy", summaries)
+    assert text.startswith(
+        "# A toy\n\n## baseline\n\n| Method | NLL ↓ | paper | Accuracy ↑ | paper | Time (s) | paper | p"
+    )
+    tables = re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE)
+    assert len(tables) == 2
+    for table in tables:
+        assert len({line.count("|") for line in table.splitlines()}) == 1
+    assert re.search(r"\| EBER \| \*\*0\.\d{3} ± 0\.\d{3}\*\* \| 0\.319 ± 0\.030 \(−\d\.\d\) \|", text)
+    assert "over 3 seeds" in text
+    assert "- EBER: NLL" in text
+
+
+def test_latex_has_balanced_rows_and_no_raw_symbols(summaries: list[Summary]) -> None:
+    text = as_latex("toy", summaries)
+    assert text.count(r"\begin{tabular}") == text.count(r"\bottomrule") == 2
+    assert text.isascii(), "every symbol has its LaTeX form"
+    for table in text.split(r"\end{table}")[:2]:
+        columns = len(re.search(r"\{(lc+)\}", table)[1])  # type: ignore[index]
+        rows = [line for line in table.splitlines() if line.endswith(r"\\")]
+        assert {row.count("&") for row in rows} == {columns - 1}
+    assert r"\textbf{0." in text
+    assert r"\label{tab:toy-shift-0-1}" in text
+
+
+@pytest.mark.parametrize("width", [60, 160])
+def test_the_terminal_shows_every_figure_whatever_its_width(summaries: list[Summary], width: int) -> None:
+    console = Console(file=io.StringIO(), width=width)
+    console.print(as_rich(summaries[0]))
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "…" not in text
+    for label in ("Bayes-x", "V-REx", "paper", "0.319"):
+        assert label in text
