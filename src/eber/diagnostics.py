@@ -148,8 +148,8 @@ def _component_signs(module: EBERNetworks, x: Tensor) -> list[Diagnostic]:
                 "share of log sigma at its bounds",
                 float(at_bound),
                 0.1,
-                "components have become points or have become flat. Standardise the features, train for fewer epochs, or "
-                "lower learning_rate.",
+                "components have become points or have become flat. Standardise the features, train for fewer epochs, "
+                "or lower learning_rate.",
             )
         )
     return signs

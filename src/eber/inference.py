@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from eber.aggregates import Conditionals, row_chunks
 from eber.distributions import MAX_QUADRATURE_DIM, expected_sigmoid, gauss_hermite, standard_normal_draws
@@ -111,6 +111,7 @@ def _integrate_components(
     if rule is None:
         # Two classes and a linear f1: the difference of the logits is Gaussian, whatever the latent dimension.
         decoder = module.f1[0]
+        assert isinstance(decoder, nn.Linear)
         slope, offset = decoder.weight[1] - decoder.weight[0], decoder.bias[1] - decoder.bias[0]  # (L,), ()
         mean = torch.einsum("l,lkeb->keb", slope, c.mu) + offset
         variance = torch.einsum("l,lkeb->keb", slope.square(), (2 * c.log_sigma).exp())

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from eber.aggregates import Conditionals
 from eber.distributions import soft_bound
-from eber.networks import Featurizer, build_network, multilayer
+from eber.networks import ConditionalNetwork, Featurizer, build_network, multilayer
 
 
 class EBERNetworks(nn.Module):
@@ -48,7 +48,7 @@ class EBERNetworks(nn.Module):
     ) -> None:
         super().__init__()
 
-        def network(contexts: Sequence[int], out_features: int) -> nn.Module:
+        def network(contexts: Sequence[int], out_features: int) -> ConditionalNetwork:
             return build_network(
                 featurizer,
                 input_shape,

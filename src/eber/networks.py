@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -24,15 +25,13 @@ Featurizer = str | Callable[..., nn.Module]
 
 
 class ConvolutionalExtractor(nn.Module):
-    """The paper's image extractor: two blocks of 3x3 convolution, ReLU and 2x2 max pooling, then a linear layer with ReLU."""
+    """The paper's image extractor: two blocks of 3x3 convolution, ReLU and 2x2 max pooling, a linear layer, ReLU."""
 
     def __init__(self, image_shape: Sequence[int], representation_dim: int, channels: Sequence[int] = (16, 32)) -> None:
         super().__init__()
         depth, height, width = image_shape
         if height < 4 or width < 4:
-            raise ValueError(
-                f"The 'cnn' featurizer pools twice and needs images of at least 4x4, got {height}x{width}."
-            )
+            raise ValueError(f"The 'cnn' featurizer pools twice: images must be at least 4x4, got {height}x{width}.")
         self.layers = nn.Sequential(
             nn.Conv2d(depth, channels[0], 3, padding=1),
             nn.ReLU(),
@@ -87,7 +86,7 @@ class ConditionalNetwork(nn.Module):
         self.linear_representation = representation_dim is not None
         self.first = nn.Linear(in_features, widths[0]) if widths else None
         self.tables = nn.ParameterList([nn.Parameter(torch.empty(widths[0], size)) for size in contexts])
-        self.layers = nn.ModuleList([nn.Linear(a, b) for a, b in zip(widths, widths[1:], strict=False)])
+        self.layers = nn.ModuleList([nn.Linear(a, b) for a, b in pairwise(widths)])
         self.head = nn.Linear(widths[-1] if widths else in_features, out_features)
         self._initialise_first_layer(in_features, input_scale)
 
@@ -200,7 +199,7 @@ def multilayer(in_features: int, hidden_dims: Sequence[int], out_features: int) 
     """Linear layers with ReLU between them; a single linear map when `hidden_dims` is empty."""
     widths = [in_features, *hidden_dims]
     layers: list[nn.Module] = []
-    for a, b in zip(widths, widths[1:], strict=False):
+    for a, b in pairwise(widths):
         layers += [nn.Linear(a, b), nn.ReLU()]
     return nn.Sequential(*layers, nn.Linear(widths[-1], out_features))
 

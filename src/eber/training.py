@@ -125,8 +125,8 @@ class Trainer:
         result = self.objective(self.module, batch, self.steps, self.generator)
         if not math.isfinite(result.loss):
             raise NonFiniteLossError(
-                f"The loss became {result.loss} at step {self.steps + 1}. Standardise the features, lower "
-                f"learning_rate (now {self.settings.learning_rate:g}), or set clip_norm (now {self.settings.clip_norm})."
+                f"The loss became {result.loss} at step {self.steps + 1}. Standardise the features, "
+                f"lower learning_rate (now {self.settings.learning_rate:g}), or set clip_norm."
             )
         result.backward()
         if self.settings.clip_norm is not None:

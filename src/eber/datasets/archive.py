@@ -6,6 +6,7 @@ were promised (a decompression bomb) is refused before anything of it reaches th
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import re
@@ -41,9 +42,9 @@ def members(
     path : path
         Archive or folder.
     wanted : callable, optional
-        Takes a name and says whether the file is to be given; others are not decompressed.
+        Takes a name and says whether the file is to be given.
     max_bytes : int
-        Limit for all wanted files together, decompressed; what an archive says of itself is not believed.
+        Limit for what is decompressed, all files together; what an archive says of itself is not believed.
     max_files : int
         Limit for the number of entries.
 
@@ -55,9 +56,13 @@ def members(
         Valid until the next pair is asked for.
     """
     path = Path(path)
-    budget = _Budget(path, max_bytes)
-    opened = _folder if path.is_dir() else _zip if zipfile.is_zipfile(path) else _tar
-    entries = opened(path, wanted or (lambda _: True), max_files)
+    wanted = wanted or (lambda _: True)
+    if path.is_dir():
+        entries = _folder(path, wanted, max_files)
+    elif zipfile.is_zipfile(path):
+        entries = _zip(path, wanted, max_files, _Budget(path, max_bytes))
+    else:
+        entries = _tar(path, wanted, max_files, _Budget(path, max_bytes))
     while True:
         with naming_damage(path):
             entry = next(entries, None)
@@ -65,7 +70,7 @@ def members(
             return
         name, stream = entry
         with stream:
-            yield name, io.BufferedReader(_Metered(stream, budget), _CHUNK)
+            yield name, stream
 
 
 def unpack(
@@ -129,7 +134,7 @@ def _too_many(path: Path, max_files: int) -> UnsafeArchiveError:
     return UnsafeArchiveError(f"{path} holds more than {max_files} files. Nothing more was read.")
 
 
-def _zip(path: Path, wanted: Wanted, max_files: int) -> Iterator[tuple[str, IO[bytes]]]:
+def _zip(path: Path, wanted: Wanted, max_files: int, budget: _Budget) -> Iterator[tuple[str, IO[bytes]]]:
     with zipfile.ZipFile(path) as archive:
         entries = archive.infolist()
         if len(entries) > max_files:
@@ -143,21 +148,27 @@ def _zip(path: Path, wanted: Wanted, max_files: int) -> Iterator[tuple[str, IO[b
             if not entry.is_dir() and wanted(name):
                 files.append((name, entry))
         for name, entry in sorted(files, key=lambda pair: pair[0]):
-            yield name, archive.open(entry)
+            yield name, io.BufferedReader(_Metered(archive.open(entry), budget), _CHUNK)
 
 
-def _tar(path: Path, wanted: Wanted, max_files: int) -> Iterator[tuple[str, IO[bytes]]]:
-    with tarfile.open(path, "r|*") as archive:
-        for count, entry in enumerate(archive):
-            if count >= max_files:
-                raise _too_many(path, max_files)
-            name = _safe_name(entry.name, path)
-            if not (entry.isreg() or entry.isdir()):
-                raise UnsafeArchiveError(f"{path} holds a link or a device, {name!r}. Nothing was unpacked.")
-            if entry.isreg() and wanted(name):
-                stream = archive.extractfile(entry)
-                assert stream is not None  # a regular file always has content
-                yield name, stream
+def _tar(path: Path, wanted: Wanted, max_files: int, budget: _Budget) -> Iterator[tuple[str, IO[bytes]]]:
+    with gzip.open(path) as unzipped:
+        content = io.BufferedReader(_Metered(unzipped, budget), _CHUNK)
+        with tarfile.open(fileobj=content, mode="r|") as archive:
+            for count, entry in enumerate(archive):
+                if count >= max_files:
+                    raise _too_many(path, max_files)
+                name = _safe_name(entry.name, path)
+                if not (entry.isreg() or entry.isdir()):
+                    raise UnsafeArchiveError(f"{path} holds a link or a device, {name!r}. Nothing was unpacked.")
+                if entry.isreg() and wanted(name):
+                    stream = archive.extractfile(entry)
+                    assert stream is not None  # a regular file always has content
+                    # What tarfile gives in this mode lacks half of a file's methods.
+                    yield name, io.BufferedReader(_Metered(stream, _Budget(path, entry.size)), _CHUNK)
+        # tarfile takes a file that breaks off between two entries for complete; the end of the gzip stream tells.
+        while content.read(_CHUNK):
+            pass
 
 
 def _folder(path: Path, wanted: Wanted, max_files: int) -> Iterator[tuple[str, IO[bytes]]]:
@@ -192,12 +203,16 @@ class _Budget:
 class _Metered(io.RawIOBase):
     """A stream whose every byte is paid from the budget."""
 
-    def __init__(self, stream: IO[bytes], budget: _Budget) -> None:
+    def __init__(self, stream: IO[bytes] | gzip.GzipFile, budget: _Budget) -> None:
         self._stream = stream
         self._budget = budget
 
     def readable(self) -> bool:
         return True
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         with naming_damage(self._budget.path):

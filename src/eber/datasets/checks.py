@@ -138,7 +138,7 @@ def check_unique(values: pd.Series, path: str | Path, first_line: int) -> None:
         row = int(repeated[0])
         earlier = int(np.flatnonzero((values == values.iloc[row]).to_numpy())[0])
         raise ValueError(
-            f"{path}, line {first_line + row}, column {values.name!r}: {values.iloc[row]!r} was already on line "
+            f"{path}, line {first_line + row}, column {values.name!r}: {str(values.iloc[row])!r} was already on line "
             f"{first_line + earlier}. Remove one of the two rows."
         )
 
@@ -153,6 +153,6 @@ def check_both_classes(data: MultiEnvironmentData, path: str | Path) -> None:
     """Raise if an environment has only one class."""
     for name, label in one_class_environments(data).items():
         raise ValueError(
-            f"{path}: environment {name!r} has only class {label} ({np.sum(data.environments == name)} rows), so "
+            f"{path}: environment {str(name)!r} has only class {label} ({np.sum(data.environments == name)} rows), so "
             "that nothing can be learned or tested there. Leave that environment out, or read the whole data set."
         )

@@ -10,7 +10,7 @@ from typing import Any
 
 from eber.datasets.checks import optional_module
 
-_CHUNK = 2**17
+_CHUNK = 2**14
 # The server may well answer the same request later.
 _PASSING = {408, 425, 429, 500, 502, 503, 504}
 _LONGEST_WAIT = 60.0

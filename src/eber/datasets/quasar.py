@@ -93,7 +93,7 @@ def most_shifted_environment(data: MultiEnvironmentData) -> Any:
 
     names = data.environment_names
     if len(names) < 2:
-        raise ValueError(f"{data.name} has one environment, {names[0]!r}: there is nothing to compare it with.")
+        raise ValueError(f"{data.name} has one environment, {str(names[0])!r}: there is nothing to compare it with.")
     return max(names, key=shift)
 
 

@@ -183,12 +183,14 @@ def _check_values(window: HourlyWindow) -> None:
         wrong = np.flatnonzero((values < low) | (values > high))
         if len(wrong):
             raise ValueError(
-                f"{window.path}, patient {window.patients[stay[wrong[0]]]!r}, column {column!r}: {values[wrong[0]]:g} "
+                f"{window.path}, patient {str(window.patients[stay[wrong[0]]])!r}, column {column!r}: {values[wrong[0]]:g} "
                 f"is not between {low} and {high}."
             )
     unknown = np.setdiff1d(window.sources, ["A", "B"])
     if len(unknown):
-        raise ValueError(f"{window.path}, column 'source': {unknown[0]!r} is neither 'A' nor 'B'.")
+        raise ValueError(f"{window.path}, column 'source': {str(unknown[0])!r} is neither 'A' nor 'B'.")
     both = np.flatnonzero((window.column("Unit1") == 1) & (window.column("Unit2") == 1))
     if len(both):
-        raise ValueError(f"{window.path}, patient {window.patients[stay[both[0]]]!r} is in Unit1 and Unit2 at once.")
+        raise ValueError(
+            f"{window.path}, patient {str(window.patients[stay[both[0]]])!r} is in Unit1 and Unit2 at once."
+        )

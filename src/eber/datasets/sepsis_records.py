@@ -92,20 +92,24 @@ def read_parquet(path: Path, hours: int) -> HourlyWindow:
     if len(first) != len(patients):
         split = int(first[np.flatnonzero(pd.Series(codes[first]).duplicated())[0]])
         raise ValueError(
-            f"{path}, row {split + 1}: patient {patients[codes[split]]!r} occurs again after another patient. Sort the "
+            f"{path}, row {split + 1}: patient {str(patients[codes[split]])!r} occurs again after another patient. Sort the "
             "rows by patient_id and ICULOS."
         )
     _check_hours(numbers("ICULOS"), first, patients, path)
     hour = np.arange(len(codes)) - np.repeat(first, np.diff(first, append=len(codes)))
     within = hour < hours
-    label = numbers("SepsisLabel") == 1
+    label = numbers("SepsisLabel")
+    wrong = np.flatnonzero(~np.isin(label, [0, 1]))
+    if len(wrong):
+        raise ValueError(f"{path}, row {wrong[0] + 1}, column 'SepsisLabel': {label[wrong[0]]:g} is neither 0 nor 1.")
+    septic = label == 1
     return HourlyWindow(
         path=str(path),
         patients=np.asarray(patients, dtype=np.str_),
         sources=read("source").to_numpy()[first].astype(np.str_),
         lengths=np.add.reduceat(within, first, dtype=np.int64),
-        septic_within=np.logical_or.reduceat(label & within, first),
-        septic_later=np.logical_or.reduceat(label & ~within, first),
+        septic_within=np.logical_or.reduceat(septic & within, first),
+        septic_later=np.logical_or.reduceat(septic & ~within, first),
         column=lambda name: numbers(name)[within],
     )
 
@@ -171,7 +175,18 @@ def _records(paths: Sequence[Path]) -> Iterator[tuple[str, list[bytes]]]:
                 raise ValueError(f"{where} has its columns in another order than PhysioNet's files.")
             if not rows:
                 raise ValueError(f"{where} has no hours.")
+            _check_rows(rows, where)
             yield where, rows
+
+
+def _check_rows(rows: list[bytes], where: str) -> None:
+    """Rows must be whole and end in a label; pandas would fill up a row that was cut off."""
+    for line, row in enumerate(rows, start=2):
+        if row.count(b"|") != len(COLUMNS) - 1:
+            raise ValueError(f"{where}, line {line} has {row.count(b'|') + 1} cells instead of {len(COLUMNS)}.")
+        if row[-2:] not in (b"|0", b"|1"):
+            label = row.rsplit(b"|", 1)[1].decode("utf-8", "replace")
+            raise ValueError(f"{where}, line {line}, column 'SepsisLabel': {label!r} is neither 0 nor 1.")
 
 
 def _source(where: str) -> str:
@@ -200,12 +215,9 @@ def _parse_text(text: bytes) -> NDArray[np.float64]:
 
 
 def _explain(where: str, text: bytes) -> None:
-    """Find the cell or the row that cannot be parsed, and say which it is."""
+    """Find the cell that cannot be parsed, and say which it is."""
     for line, row in enumerate(text.decode("utf-8", "replace").splitlines(), start=2):
-        cells = row.split("|")
-        if len(cells) != len(COLUMNS):
-            raise ValueError(f"{where}, line {line} has {len(cells)} cells instead of {len(COLUMNS)}.")
-        for column, cell in zip(COLUMNS, cells, strict=True):
+        for column, cell in zip(COLUMNS, row.split("|"), strict=True):
             numeric_column(pd.Series([None if cell in ("", "NaN") else cell], name=column), where, line)
 
 
@@ -216,4 +228,4 @@ def _check_hours(hour: NDArray[np.float64], first: NDArray[np.int64], patients: 
     if not rising.all():
         row = int(np.argmin(rising))
         patient = patients[np.searchsorted(first, row, side="right") - 1]
-        raise ValueError(f"{path}, patient {patient!r}: ICULOS falls from {hour[row - 1]:g} to {hour[row]:g}.")
+        raise ValueError(f"{path}, patient {str(patient)!r}: ICULOS falls from {hour[row - 1]:g} to {hour[row]:g}.")

@@ -32,7 +32,7 @@ from eber.objectives.base import Batch, Objective
 from eber.training import TrainingSettings, isolated_torch, steps_in, train
 
 
-class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
     """Base of the classifiers. See `EBERClassifier` for the meaning of the shared parameters."""
 
     # `environments` is asked for by default, so that Pipeline, cross_val_score and GridSearchCV hand it on.
@@ -117,7 +117,7 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         """The learned representation of each row."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted classifier to a folder: weights as safetensors, everything else as JSON. Nothing is pickled."""
+        """Write the fitted classifier to a folder: weights as safetensors, the rest as JSON. Nothing is pickled."""
         check_is_fitted(self)
         save_estimator(self, path)
 

@@ -120,7 +120,7 @@ class ERMClassifier(_Baseline):
         return ERMObjective()
 
 
-class _PenalisedClassifier(_Baseline):
+class PenalisedClassifier(_Baseline):
     """A baseline with a penalty on how environments differ.
 
     Parameters
@@ -202,28 +202,46 @@ class _PenalisedClassifier(_Baseline):
         return PenaltySchedule(self.penalty_weight, self._anneal_steps(n_rows), initial)
 
 
-class IRMClassifier(_PenalisedClassifier):
-    """Invariant risk minimisation (Arjovsky et al. 2019)."""
+class IRMClassifier(PenalisedClassifier):
+    """Invariant risk minimisation (Arjovsky et al. 2019).
+
+    Parameters
+    ----------
+    penalty_weight, anneal_fraction, anneal_steps, reset_optimizer
+        Weight and annealing of the penalty; see `PenalisedClassifier`.
+
+    The other parameters are those that `EBERClassifier` shares with every method.
+    """
 
     def _objective(self, n_rows: int) -> Objective:
         return IRMObjective(self._schedule(n_rows, initial=1.0))
 
 
-class VRExClassifier(_PenalisedClassifier):
-    """Risk extrapolation by variance (V-REx; Krueger et al. 2021)."""
+class VRExClassifier(PenalisedClassifier):
+    """Risk extrapolation by variance (V-REx; Krueger et al. 2021).
+
+    Parameters
+    ----------
+    penalty_weight, anneal_fraction, anneal_steps, reset_optimizer
+        Weight and annealing of the penalty; see `PenalisedClassifier`.
+
+    The other parameters are those that `EBERClassifier` shares with every method.
+    """
 
     def _objective(self, n_rows: int) -> Objective:
         return VRExObjective(self._schedule(n_rows, initial=1.0))
 
 
-class FishrClassifier(_PenalisedClassifier):
-    """Invariant gradient variances (Fishr; Rame et al. 2022), with its moving average of 0.95."""
+class FishrClassifier(PenalisedClassifier):
+    """Invariant gradient variances (Fishr; Rame et al. 2022), with its moving average of 0.95.
+
+    Parameters
+    ----------
+    penalty_weight, anneal_fraction, anneal_steps, reset_optimizer
+        Weight and annealing of the penalty; see `PenalisedClassifier`.
+
+    The other parameters are those that `EBERClassifier` shares with every method.
+    """
 
     def _objective(self, n_rows: int) -> Objective:
         return FishrObjective(self._schedule(n_rows, initial=0.0))
-
-
-for _classifier in (IRMClassifier, VRExClassifier, FishrClassifier):
-    _classifier.__doc__ = (
-        f"{_classifier.__doc__}\n\n{(_PenalisedClassifier.__doc__ or '').partition(chr(10))[2].strip(chr(10))}"
-    )

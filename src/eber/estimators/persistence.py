@@ -118,9 +118,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     except FileNotFoundError as error:
         raise ModelFileError(f"{folder} holds no saved model: there is no {MANIFEST} in it.") from error
     except (OSError, ValueError) as error:
-        raise ModelFileError(
-            f"{file} cannot be read as JSON; it is truncated, altered or not a saved model."
-        ) from error
+        raise ModelFileError(f"{file} is not readable JSON; it is truncated, altered or not a saved model.") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ModelFileError(f"{file} is not a saved eber model.")
     if manifest.get("format_version") != FORMAT_VERSION:
@@ -183,9 +181,7 @@ def _to_json(value: Any, key: str) -> Any:
         kind = {"i": "int64", "u": "uint64", "f": "float64", "b": "bool", "U": "str"}.get(value.dtype.kind)
         if kind is None:
             if value.dtype != object or not all(isinstance(item, str) for item in value.ravel()):
-                raise ModelFileError(
-                    f"{key} holds {value.dtype} values, which cannot be saved; use numbers or strings."
-                )
+                raise ModelFileError(f"{key} holds {value.dtype} values, which cannot be saved; use numbers or text.")
             kind = "object"
         return {"array": value.tolist(), "dtype": kind}
     if isinstance(value, np.generic):

@@ -58,7 +58,7 @@ def encode_environments(
         names, index = np.unique(values, return_inverse=True)
     except TypeError as error:
         raise ValueError(
-            "environments mixes types that cannot be sorted (for instance numbers and strings); convert them to strings."
+            "environments mixes types that cannot be sorted (for instance numbers and strings); make them all strings."
         ) from error
     if len(names) == 1:
         warnings.warn(

@@ -1,4 +1,4 @@
-"""From the cell files to two tidy tables: scores, which are the same in every run, and times, which are not."""
+"""From the cell files to tidy tables: scores, which are the same in every run, times, which are not, and warnings."""
 
 from __future__ import annotations
 
@@ -9,27 +9,25 @@ from typing import Any
 
 from eber.experiments.ledger import Ledger, Record
 from eber.experiments.spec import Experiment
-from eber.files import lock, sweep_temporaries, write_atomically
+from eber.files import write_atomically
 
-CELLS_FILE, TIMINGS_FILE = "cells.csv", "timings.csv"
+CELLS_FILE, TIMINGS_FILE, WARNINGS_FILE = "cells.csv", "timings.csv", "warnings.csv"
 CELLS_COLUMNS = ("experiment", "setting", "method", "variant", "seed", "metric", "value")
 TIMINGS_COLUMNS = ("experiment", "setting", "method", "variant", "seed", "seconds")
+WARNINGS_COLUMNS = ("experiment", "setting", "method", "seed", "message")
 
 
 def write_tables(experiment: Experiment, ledger: Ledger, overrides: Mapping[str, Any], data: str) -> None:
-    """Write `cells.csv` and `timings.csv`.
+    """Write `cells.csv`, `timings.csv` and `warnings.csv`.
 
     They hold every finished cell in the folder that belongs to the same overrides, data and version, whichever run
     computed it, in the order in which the experiment declares settings and methods. Cells of other parameters stay in
     the folder and out of the tables.
     """
-    cells_path, timings_path = ledger.folder / CELLS_FILE, ledger.folder / TIMINGS_FILE
-    with lock(ledger.folder / ".tables.lock", wait=True):
-        records = _matching_records(experiment, ledger, overrides, data)
-        for path in (cells_path, timings_path):
-            sweep_temporaries(path)
-        write_atomically(cells_path, _as_csv(CELLS_COLUMNS, _score_rows(records)))
-        write_atomically(timings_path, _as_csv(TIMINGS_COLUMNS, _timing_rows(records)))
+    records = _matching_records(experiment, ledger, overrides, data)
+    write_atomically(ledger.folder / CELLS_FILE, _as_csv(CELLS_COLUMNS, _score_rows(records)))
+    write_atomically(ledger.folder / TIMINGS_FILE, _as_csv(TIMINGS_COLUMNS, _timing_rows(records)))
+    write_atomically(ledger.folder / WARNINGS_FILE, _as_csv(WARNINGS_COLUMNS, _warning_rows(records)))
 
 
 def _matching_records(experiment: Experiment, ledger: Ledger, overrides: Mapping[str, Any], data: str) -> list[Record]:
@@ -54,18 +52,23 @@ def _score_rows(records: Iterable[Record]) -> Iterable[tuple[Any, ...]]:
     for record in records:
         for variant, scores in record.scores.items():
             for metric, value in scores.items():
-                yield (*_names(record, variant), metric, repr(value))
+                yield (*_names(record), variant, record.identity["seed"], metric, repr(value))
 
 
 def _timing_rows(records: Iterable[Record]) -> Iterable[tuple[Any, ...]]:
     for record in records:
         for variant, seconds in record.seconds.items():
-            yield (*_names(record, variant), repr(seconds))
+            yield (*_names(record), variant, record.identity["seed"], repr(seconds))
 
 
-def _names(record: Record, variant: str) -> tuple[Any, ...]:
-    cell = record.identity
-    return cell["experiment"], cell["setting"], cell["method"], variant, cell["seed"]
+def _warning_rows(records: Iterable[Record]) -> Iterable[tuple[Any, ...]]:
+    for record in records:
+        for message in record.warnings:
+            yield (*_names(record), record.identity["seed"], message)
+
+
+def _names(record: Record) -> tuple[str, str, str]:
+    return record.identity["experiment"], record.identity["setting"], record.identity["method"]
 
 
 def _as_csv(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,12 +41,15 @@ class Record:
         Variant to wall time.
     cell_seconds : float
         Wall time of the whole cell.
+    warnings : sequence of str
+        What Python warned of meanwhile.
     """
 
     identity: Mapping[str, Any]
     scores: Mapping[str, Mapping[str, float]]
     seconds: Mapping[str, float]
     cell_seconds: float
+    warnings: Sequence[str]
 
 
 class Ledger:
@@ -91,7 +94,7 @@ class Ledger:
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
 
-    def write(self, cell: Cell, result: CellResult, cell_seconds: float) -> None:
+    def write(self, cell: Cell, result: CellResult, cell_seconds: float, warnings: Sequence[str] = ()) -> None:
         """Keep a finished cell; only the holder of its claim may call this."""
         path = self.path(cell)
         arrays_digest = ""
@@ -110,6 +113,7 @@ class Ledger:
             },
             "seconds": {variant: float(value) for variant, value in result.seconds.items()},
             "cell_seconds": cell_seconds,
+            "warnings": list(warnings),
             "arrays": arrays_digest,
         }
         write_atomically(path, json.dumps({"checksum": _checksum(payload), "payload": payload}, indent=1) + "\n")
@@ -140,7 +144,7 @@ def _read_record(path: Path) -> Record:
         document = json.loads(path.read_bytes())
         payload = document["payload"]
         intact = document["checksum"] == _checksum(payload)
-        record = Record(payload["cell"], payload["scores"], payload["seconds"], payload["cell_seconds"])
+        record = Record(*(payload[key] for key in ("cell", "scores", "seconds", "cell_seconds", "warnings")))
         arrays_digest = payload["arrays"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise DamagedCellError(f"{path.name} is not whole") from error

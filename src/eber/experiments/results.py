@@ -13,7 +13,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from eber.experiments.cell import MAIN, row_label
-from eber.experiments.collect import CELLS_COLUMNS, CELLS_FILE, TIMINGS_COLUMNS, TIMINGS_FILE
+from eber.experiments.collect import (
+    CELLS_COLUMNS,
+    CELLS_FILE,
+    TIMINGS_COLUMNS,
+    TIMINGS_FILE,
+    WARNINGS_COLUMNS,
+    WARNINGS_FILE,
+)
 from eber.experiments.ledger import Ledger
 from eber.experiments.runner import RUN_FILE
 from eber.experiments.spec import SECONDS, Experiment
@@ -38,6 +45,8 @@ class Results:
         Tidy scores: experiment, setting, method, variant, seed, metric, value.
     timings : DataFrame
         Tidy times: experiment, setting, method, variant, seed, seconds.
+    warnings : DataFrame
+        What was warned of: experiment, setting, method, seed, message.
     run : mapping
         How it was run: command, overrides, data, versions.
     """
@@ -46,6 +55,7 @@ class Results:
     folder: Path
     cells: pd.DataFrame
     timings: pd.DataFrame
+    warnings: pd.DataFrame
     run: Mapping[str, Any]
 
     def arrays(self, method: str, seed: int, setting: str | None = None) -> dict[str, NDArray[Any]]:
@@ -73,6 +83,7 @@ def load_results(experiment: Experiment, folder: Path) -> Results:
         folder,
         _read_table(folder / CELLS_FILE, CELLS_COLUMNS),
         _read_table(folder / TIMINGS_FILE, TIMINGS_COLUMNS),
+        _read_table(folder / WARNINGS_FILE, WARNINGS_COLUMNS),
         run,
     )
 

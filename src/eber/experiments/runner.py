@@ -16,19 +16,19 @@ from typing import Any
 
 import eber
 from eber.experiments.cell import Cell
-from eber.experiments.collect import write_tables
+from eber.experiments.collect import CELLS_FILE, TIMINGS_FILE, WARNINGS_FILE, write_tables
 from eber.experiments.ledger import DamagedCellError, Ledger
 from eber.experiments.progress import Progress, progress_on
 from eber.experiments.schedule import Schedule
 from eber.experiments.spec import Experiment
 from eber.experiments.workers import Outcome, WorkerPool
-from eber.files import write_atomically
+from eber.files import lock, sweep_temporaries, write_atomically
 
 RUN_FILE = "run.json"
 FAILURES_FOLDER = "failures"
 
 _VERSIONS_OF = ("numpy", "scipy", "scikit-learn", "pandas", "torch", "matplotlib")
-_TICK = 1.0  # seconds after which a waiting run looks again at cells that another run has claimed
+_TICK = 0.5  # seconds after which a waiting run looks again at cells that another run has claimed
 _INTERRUPTED_STATUS = 130  # what shells give for a command that Ctrl-C ended
 
 
@@ -70,7 +70,7 @@ def run(
     progress: Progress | None = None,
     command: str = "",
 ) -> RunSummary:
-    """Compute what is not finished yet, then write `cells.csv`, `timings.csv` and `run.json`.
+    """Compute what is not finished yet, then write `cells.csv`, `timings.csv`, `warnings.csv` and `run.json`.
 
     Parameters
     ----------
@@ -99,8 +99,12 @@ def run(
     ledger = Ledger(out)
     session = _Session(experiment, ledger, cells, jobs, progress or progress_on())
     summary = session.run()
-    write_tables(experiment, ledger, overrides, cells[0].data)
-    write_atomically(out / RUN_FILE, json.dumps(_describe(experiment, cells, overrides, command), indent=1) + "\n")
+    description = json.dumps(_describe(experiment, cells, overrides, command), indent=1) + "\n"
+    with lock(out / ".outputs.lock", wait=True):  # so that the tables and their description are of the same run
+        for name in (CELLS_FILE, TIMINGS_FILE, WARNINGS_FILE, RUN_FILE):
+            sweep_temporaries(out / name)
+        write_tables(experiment, ledger, overrides, cells[0].data)
+        write_atomically(out / RUN_FILE, description)
     return summary
 
 
@@ -112,7 +116,7 @@ class _Session:
     ) -> None:
         self._experiment, self._ledger, self._cells, self._jobs = experiment, ledger, cells, jobs
         self._progress = progress
-        self._computed = 0
+        self._computed = self._warned = 0
         self._failures: dict[str, str] = {}
         self._claimed_elsewhere: list[Cell] = []
 
@@ -130,12 +134,15 @@ class _Session:
             self._progress.end()
         if interrupted:
             self._progress.note("Stopped. Nothing that was finished is lost: the same command goes on from here.")
+        if self._warned:
+            self._progress.note(f"{self._warned} of {self._computed} cells gave warnings: see {WARNINGS_FILE}.")
         if self._failures:
             self._progress.note(
                 f"{len(self._failures)} of {len(self._cells)} cells failed; the same command tries them again. "
                 f"Tracebacks are in {self._ledger.folder / FAILURES_FOLDER}."
             )
-        finished = sum(self._ledger.path(cell).exists() for cell in self._cells)
+        good = (cell for cell in self._cells if str(cell) not in self._failures)
+        finished = sum(self._ledger.path(cell).exists() for cell in good)
         return RunSummary(self._computed, finished - self._computed, self._failures, interrupted)
 
     def _is_finished(self, cell: Cell) -> bool:
@@ -173,6 +180,7 @@ class _Session:
             report.unlink(missing_ok=True)
             if outcome.kind == "computed":
                 self._computed += 1
+                self._warned += outcome.warned
                 self._schedule.learn(cell, outcome.seconds)
 
 

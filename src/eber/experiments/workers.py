@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import traceback
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing import connection, resource_tracker
@@ -34,12 +35,15 @@ class Outcome:
         "computed"; "found", when another run finished it meanwhile; "claimed", when another run is at it; "failed".
     seconds : float
         Wall time of a computed cell.
+    warned : bool
+        Whether a computed cell gave warnings.
     cause, details : str
         Of a failure: one sentence, and the traceback where there is one.
     """
 
     kind: Literal["computed", "found", "claimed", "failed"]
     seconds: float = 0.0
+    warned: bool = False
     cause: str = ""
     details: str = ""
 
@@ -200,6 +204,20 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
+@contextlib.contextmanager
+def _caught_warnings() -> Iterator[list[str]]:
+    """Collect warnings for the report, each once, where printing them would tear the progress bar."""
+    messages: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for of_no_use_here in (DeprecationWarning, PendingDeprecationWarning):
+            warnings.simplefilter("ignore", of_no_use_here)
+        try:
+            yield messages
+        finally:
+            messages += dict.fromkeys(f"{warning.category.__name__}: {warning.message}" for warning in caught)
+
+
 def _compute(cell: Cell, experiment: Experiment, ledger: Ledger) -> Outcome:
     try:
         with ledger.claim(cell) as held:
@@ -209,10 +227,11 @@ def _compute(cell: Cell, experiment: Experiment, ledger: Ledger) -> Outcome:
                 if ledger.read(cell) is not None:
                     return Outcome("found")
             start = time.perf_counter()
-            result = experiment.run_cell(cell)
+            with _caught_warnings() as messages:
+                result = experiment.run_cell(cell)
             seconds = time.perf_counter() - start
             experiment.check_result(cell, result)
-            ledger.write(cell, result, seconds)
-            return Outcome("computed", seconds)
+            ledger.write(cell, result, seconds, messages)
+            return Outcome("computed", seconds, warned=bool(messages))
     except Exception as error:  # whatever a cell raises is that cell's failure; the other cells go on
         return Outcome("failed", cause=f"{type(error).__name__}: {error}", details=traceback.format_exc())

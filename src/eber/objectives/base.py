@@ -67,7 +67,7 @@ class PenaltySchedule:
         return self.weight if step >= self.anneal_steps else self.initial
 
 
-def environment_matrix(e: Tensor, *, minimum: int = 1) -> Tensor:
+def environment_matrix(e: Tensor, dtype: torch.dtype, *, minimum: int = 1) -> Tensor:
     """Averages over the environments of a batch, (E, B): row j averages the rows of the j-th environment present.
 
     Environments with fewer than `minimum` rows in the batch are left out, so a penalty that needs several rows of an
@@ -75,4 +75,4 @@ def environment_matrix(e: Tensor, *, minimum: int = 1) -> Tensor:
     """
     present, counts = e.unique(return_counts=True)
     present, counts = present[counts >= minimum], counts[counts >= minimum]
-    return (e == present[:, None]) / counts[:, None]
+    return (e == present[:, None]).to(dtype) / counts[:, None]

@@ -12,7 +12,9 @@ the KL integrand log q(z;x,y) - log q(z;x) equals log_softmax_k(t)[y] - log p(y|
 
     L = sum_s r_s v_s + log p(y|x),     v_s = log p(y|z_s) - log_softmax_k(t_s)[y],
 
-and, with d[k,e] = log p(k|x,e) + log q(z_e;x,k,e), the tie is L_e = log p(y|z_e) - log_softmax_k(d_e)[y] + log p(y|x,e).
+and, with d[k,e] = log p(k|x,e) + log q(z_e;x,k,e), the tie is
+
+    L_e = log p(y|z_e) - log_softmax_k(d_e)[y] + log p(y|x,e).
 """
 
 from __future__ import annotations
@@ -78,7 +80,7 @@ def stratified_gradient(
 ) -> StratifiedGradient:
     """Loss and gradient at the outputs of g, f0 and h, with z drawn by `noise` (L, m, B)."""
     L, gain, y = module.latent_dim, module.environment_gain, batch.y
-    K, m, B = f0_logits.shape
+    B = len(y)
     bounds = module.bounds
     if bounds is not None:
         ratio = torch.tanh(theta / bounds)
@@ -213,4 +215,4 @@ class _HandDifferentiated:
 
 def accumulate(parameters: Sequence[Tensor], grads: Sequence[Tensor]) -> None:
     """Add gradients to `grad`, which the training loop has set to zero."""
-    torch._foreach_add_([p.grad for p in parameters], list(grads))
+    torch._foreach_add_([p.grad for p in parameters if p.grad is not None], list(grads))

@@ -23,7 +23,7 @@ def gradient_variances(representation: Tensor, logits: Tensor, y: Tensor, e: Ten
     environments : (E,) the environments with at least two rows in the batch
     variances : (E, K·R + K)
     """
-    mean = environment_matrix(e, minimum=2)
+    mean = environment_matrix(e, logits.dtype, minimum=2)
     present, counts = e.unique(return_counts=True)
     residual = torch.softmax(logits, 1) - F.one_hot(y, logits.shape[1])  # (B, K)
     gradients = torch.cat([(residual[:, :, None] * representation[:, None]).flatten(1), residual], 1)  # (B, K·R + K)

@@ -23,7 +23,7 @@ def irm_penalty(logits: Tensor, y: Tensor, e: Tensor) -> Tensor:
     An environment with a single row in the batch has no odd half and enters neither the sum nor the count; a batch
     in which no environment has two rows has penalty zero.
     """
-    mean = environment_matrix(e, minimum=2)  # (E, B)
+    mean = environment_matrix(e, logits.dtype, minimum=2)  # (E, B)
     if not len(mean):
         return logits.sum() * 0.0
     residual = torch.softmax(logits, 1) - F.one_hot(y, logits.shape[1])
@@ -44,7 +44,7 @@ class IRMObjective:
     def __call__(self, module: Classifier, batch: Batch, step: int, generator: torch.Generator) -> LossTerms:
         """See `Objective`."""
         _, logits = module(batch.x)
-        risks = environment_matrix(batch.e) @ F.cross_entropy(logits, batch.y, reduction="none")  # (E,)
+        risks = environment_matrix(batch.e, logits.dtype) @ F.cross_entropy(logits, batch.y, reduction="none")  # (E,)
         risk, penalty = risks.mean(), irm_penalty(logits, batch.y, batch.e)
         loss = risk + self.schedule.at(step) * penalty
         return LossTerms.from_tensor(loss, risk=risk, penalty=penalty)

@@ -18,7 +18,7 @@ class VRExObjective:
     def __call__(self, module: Classifier, batch: Batch, step: int, generator: torch.Generator) -> LossTerms:
         """See `Objective`."""
         _, logits = module(batch.x)
-        risks = environment_matrix(batch.e) @ F.cross_entropy(logits, batch.y, reduction="none")  # (E,)
+        risks = environment_matrix(batch.e, logits.dtype) @ F.cross_entropy(logits, batch.y, reduction="none")  # (E,)
         risk, penalty = risks.mean(), risks.var(correction=0)
         loss = risk + self.schedule.at(step) * penalty
         return LossTerms.from_tensor(loss, risk=risk, penalty=penalty)

@@ -78,6 +78,7 @@ def _render(
         discussion=_paragraphs(experiment.discussion),
         sections=[_section(summary, scores[summary.setting]) for summary in summaries],
         figures=figures,
+        warnings=_warnings(results),
         parameters=_parameters(results),
         settings={summary.setting: experiment.settings[summary.setting] for summary in summaries},
         run=results.run,
@@ -121,6 +122,16 @@ def _tests(summary: Summary) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def _warnings(results: Results) -> list[dict[str, Any]]:
+    """Warnings by setting and method; those that differ in their numbers alone are one, shown by its first."""
+    table = results.warnings
+    kind = table["message"].str.replace(r"\d[\d.e+-]*", "#", regex=True)
+    return [
+        {"setting": setting, "method": method, "seeds": group["seed"].nunique(), "message": group["message"].iloc[0]}
+        for (setting, method, _), group in table.groupby(["setting", "method", kind], sort=False)
+    ]
 
 
 def _parameters(results: Results) -> list[dict[str, Any]]:
