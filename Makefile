@@ -18,7 +18,7 @@ install: .venv/.installed
 	touch $@
 
 demo: install
-	$(BIN)/eber demo --out demo
+	$(BIN)/eber reproduce parametric --seeds 3 --out demo
 
 test: .venv/.installed-test
 	$(BIN)/ruff check .

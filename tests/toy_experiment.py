@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import time
+import warnings
 import zlib
 from pathlib import Path
 
@@ -29,6 +30,9 @@ def run_cell(cell: Cell) -> CellResult:
         raise ArithmeticError(f"the loss of {cell.method} is not finite")
     if cell.method == cell.parameters["killed_method"]:
         os.abort()
+    if cell.method == cell.parameters["warning_method"]:
+        warnings.warn(f"the fit of seed {cell.seed} looks odd", RuntimeWarning, stacklevel=1)
+        warnings.warn("an old name", DeprecationWarning, stacklevel=1)
     time.sleep(float(cell.parameters["pause"]))
     rng = np.random.default_rng([cell.seed, zlib.crc32(cell.method.encode())])
     nll = QUALITY[cell.method] + cell.parameters["shift"] + 0.01 * rng.normal()
@@ -55,6 +59,7 @@ TOY = Experiment(
         "pause": 0.0,
         "broken_method": "",
         "killed_method": "",
+        "warning_method": "",
         "repeats": 3,
         "hidden_dims": (16,),
         "quick": False,

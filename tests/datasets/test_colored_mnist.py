@@ -147,7 +147,7 @@ def test_labels_must_match_the_images(digits_dir: Path, tmp_path: Path) -> None:
 
 
 def test_missing_files_are_named_with_the_way_to_get_them(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="train-images-idx3-ubyte.*eber data fetch mnist"):
+    with pytest.raises(FileNotFoundError, match=r"train-images-idx3-ubyte.*eber data fetch mnist"):
         cm.load_colored_mnist(tmp_path, random_state=0)
 
 

@@ -135,7 +135,7 @@ def test_a_missing_and_a_repeated_column_are_named(tmp_path: Path) -> None:
 
 def test_a_repeated_spectrum_is_reported(tmp_path: Path) -> None:
     table = sky(30).assign(specObjID=[*range(29), 7])
-    with pytest.raises(ValueError, match="line 31, column 'specobjid': 7 was already on line 9"):
+    with pytest.raises(ValueError, match="line 31, column 'specobjid': '7' was already on line 9"):
         load_quasar(write(table, tmp_path / "sky.csv"))
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from toy_experiment import TOY
+from tests.toy_experiment import TOY
 
 from eber.experiments.progress import Progress
 from eber.experiments.runner import run
 
-SEEDS, PAUSE, CELLS = 16, "0.03", 128
+SEEDS, PAUSE, CELLS = 13, "0.03", 104
 KILLS = 20
 
 
@@ -31,7 +31,14 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 def start(out: Path, log: Path, pause: str = PAUSE) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", "from toy_experiment import *; run_from_command_line()", str(out), str(SEEDS), pause],
+        [
+            sys.executable,
+            "-c",
+            "from tests.toy_experiment import *; run_from_command_line()",
+            str(out),
+            str(SEEDS),
+            pause,
+        ],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "EBER_TOY_LOG": str(log)},
         stderr=subprocess.PIPE,
         text=True,

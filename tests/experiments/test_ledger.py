@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from toy_experiment import TOY, run_cell
+from tests.toy_experiment import TOY, run_cell
 
 from eber.experiments import CellResult
 from eber.experiments.ledger import DamagedCellError, Ledger

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from toy_experiment import TOY
+from tests.toy_experiment import TOY
 
 from eber.experiments import Experiment
 from eber.experiments.progress import Progress
@@ -148,7 +148,8 @@ def test_one_seed_gives_means_but_no_test(results: Results) -> None:
 
 
 def test_different_numbers_of_seeds_are_stated_row_by_row(results: Results) -> None:
-    assert seeds_of(with_scores(results, EBER=[0.2, 0.3], ERM=[0.5])) == "EBER: 2; ERM: 1 seeds"
+    summary = with_scores(results, EBER=[0.2, 0.3], ERM=[0.5])
+    assert seeds_of(summary) == "seeds, as many as each row has (EBER 2, ERM 1)"
 
 
 def test_a_seed_without_a_score_is_not_passed_over(results: Results) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from toy_experiment import TOY
+from tests.toy_experiment import TOY
 
 from eber.experiments import Cell
 from eber.experiments.ledger import Ledger, Record
@@ -151,6 +151,17 @@ def test_a_failing_cell_is_reported_with_its_cause_and_the_others_go_on(toy: Toy
     assert "toy_experiment.py" in traceback.read_text()
 
 
+def test_warnings_are_kept_and_not_printed(toy: Toy, capfd: pytest.CaptureFixture[str]) -> None:
+    _, notes = toy.run(settings=["baseline"], overrides={"warning_method": "ERM"})
+    assert (toy.out / "warnings.csv").read_text() == (
+        "experiment,setting,method,seed,message\n"
+        "toy,baseline,ERM,0,RuntimeWarning: the fit of seed 0 looks odd\n"
+        "toy,baseline,ERM,1,RuntimeWarning: the fit of seed 1 looks odd\n"
+    )
+    assert notes.notes == ["2 of 8 cells gave warnings: see warnings.csv."]
+    assert capfd.readouterr().err == ""
+
+
 def test_a_worker_that_cannot_start_ends_the_run_and_says_so(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
     """Here: run_cell is in a module that exists in this process alone."""
     module = types.ModuleType("only_here")
@@ -167,7 +178,7 @@ def test_a_run_needs_a_job(tmp_path: Path) -> None:
 
 
 def record_of(cell: Cell, seconds: float) -> Record:
-    return Record(cell.identity, {}, {}, seconds)
+    return Record(cell.identity, {}, {}, seconds, ())
 
 
 def test_unknown_cells_run_first_then_the_longest() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from toy_experiment import TOY, run_cell
+from tests.toy_experiment import TOY, run_cell
 
 from eber.experiments import Cell, CellResult, PaperTable
 from eber.experiments.parameters import override, parse_assignments
@@ -194,8 +194,8 @@ def test_every_registered_experiment_loads_under_its_own_name() -> None:
 
 
 def test_an_experiment_of_ones_own_is_found_by_module_and_attribute() -> None:
-    assert find_experiment("toy_experiment:TOY") is TOY
+    assert find_experiment("tests.toy_experiment:TOY") is TOY
     with pytest.raises(ValueError, match="no experiment 'nonsense'"):
         find_experiment("nonsense")
     with pytest.raises(ValueError, match="not an Experiment"):
-        find_experiment("toy_experiment:run_cell")
+        find_experiment("tests.toy_experiment:run_cell")

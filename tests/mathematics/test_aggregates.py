@@ -20,7 +20,7 @@ seeds = st.integers(0, 10_000)
 
 
 def densities(c: Conditionals) -> torch.Tensor:
-    """log q(z; x, k, e) on the grid, (S, K, m, B)."""
+    """Log q(z; x, k, e) on the grid, (S, K, m, B)."""
     B = c.mu.shape[-1]
     return c.log_q_zxye(GRID[None, :, None].expand(1, -1, B))
 

@@ -52,7 +52,7 @@ class BruteForce:
         return self.expect(self.q_xy, self.log_p - self.q_xy + self.q_x)
 
     def inner(self) -> torch.Tensor:
-        """likelihood - KL(q(z;x,y,e) || q(z;x,e)) for every environment, (m, B)."""
+        """Likelihood - KL(q(z;x,y,e) || q(z;x,e)) for every environment, (m, B)."""
         return self.expect(self.own, self.log_p[:, None] - self.own + self.q_xe)
 
     def posterior(self) -> torch.Tensor:

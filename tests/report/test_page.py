@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
-from toy_experiment import TOY
+from tests.toy_experiment import TOY
 
 from eber.experiments.progress import Progress
 from eber.experiments.results import Results, load_results
@@ -74,7 +74,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
         EXPERIMENT,
         out=out,
         seeds=3,
-        overrides={"repeats": "7"},
+        overrides={"repeats": "7", "warning_method": "ERM"},
         progress=Progress(),
         command="eber reproduce toy --seeds 3 --set repeats=7",
     )
@@ -97,7 +97,15 @@ def test_everything_is_written(out: Path) -> None:
         for name in ("draws", "scores-baseline", "scores-shift=0.1")
         for suffix in (".png", ".svg")
     }
-    assert names == figures | {"cells.csv", "timings.csv", "run.json", "table.md", "table.tex", "report.html"}
+    assert names == figures | {
+        "cells.csv",
+        "timings.csv",
+        "warnings.csv",
+        "run.json",
+        "table.md",
+        "table.tex",
+        "report.html",
+    }
 
 
 def test_the_page_refers_to_nothing_outside_itself(page: Page) -> None:
@@ -121,6 +129,7 @@ def test_the_page_says_what_a_reader_asks(page: Page) -> None:
         "default 3",
         "Setting shift=0.1: shift = 0.1.",
         "torch 2",
+        "ERM baseline 3 RuntimeWarning: the fit of seed 0 looks odd",
     ):
         assert words in page.words, words
     assert "b" not in page.tags, "texts are escaped"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from toy_experiment import TOY
+from tests.toy_experiment import TOY
 
 from eber.experiments.progress import Progress
 from eber.experiments.results import Summary, load_results, summarise

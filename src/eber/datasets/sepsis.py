@@ -182,9 +182,10 @@ def _check_values(window: HourlyWindow) -> None:
         values = window.column(column)
         wrong = np.flatnonzero((values < low) | (values > high))
         if len(wrong):
+            patient = str(window.patients[stay[wrong[0]]])
             raise ValueError(
-                f"{window.path}, patient {str(window.patients[stay[wrong[0]]])!r}, column {column!r}: {values[wrong[0]]:g} "
-                f"is not between {low} and {high}."
+                f"{window.path}, patient {patient!r}, column {column!r}: {values[wrong[0]]:g} is not between {low} and "
+                f"{high}."
             )
     unknown = np.setdiff1d(window.sources, ["A", "B"])
     if len(unknown):

@@ -28,6 +28,8 @@ LABORATORY = (
 )
 COLUMNS = (*VITAL_SIGNS, *LABORATORY, "Age", "Gender", "Unit1", "Unit2", "HospAdmTime", "ICULOS", "SepsisLabel")
 _HEADER = "|".join(COLUMNS).encode()
+_SEPARATORS = len(COLUMNS) - 1
+_LABEL = (b"|0", b"|1")
 _STAYS_AT_ONCE = 2000
 # The longest stay of the challenge has 336 hours and about 50 kB.
 _MAX_RECORD_BYTES = 10 * 2**20
@@ -92,8 +94,8 @@ def read_parquet(path: Path, hours: int) -> HourlyWindow:
     if len(first) != len(patients):
         split = int(first[np.flatnonzero(pd.Series(codes[first]).duplicated())[0]])
         raise ValueError(
-            f"{path}, row {split + 1}: patient {str(patients[codes[split]])!r} occurs again after another patient. Sort the "
-            "rows by patient_id and ICULOS."
+            f"{path}, row {split + 1}: patient {str(patients[codes[split]])!r} occurs again after another patient. "
+            "Sort the rows by patient_id and ICULOS."
         )
     _check_hours(numbers("ICULOS"), first, patients, path)
     hour = np.arange(len(codes)) - np.repeat(first, np.diff(first, append=len(codes)))
@@ -175,16 +177,17 @@ def _records(paths: Sequence[Path]) -> Iterator[tuple[str, list[bytes]]]:
                 raise ValueError(f"{where} has its columns in another order than PhysioNet's files.")
             if not rows:
                 raise ValueError(f"{where} has no hours.")
-            _check_rows(rows, where)
+            if content.count(b"|") != _SEPARATORS * (len(rows) + 1) or any(row[-2:] not in _LABEL for row in rows):
+                _check_rows(rows, where)
             yield where, rows
 
 
 def _check_rows(rows: list[bytes], where: str) -> None:
     """Rows must be whole and end in a label; pandas would fill up a row that was cut off."""
     for line, row in enumerate(rows, start=2):
-        if row.count(b"|") != len(COLUMNS) - 1:
+        if row.count(b"|") != _SEPARATORS:
             raise ValueError(f"{where}, line {line} has {row.count(b'|') + 1} cells instead of {len(COLUMNS)}.")
-        if row[-2:] not in (b"|0", b"|1"):
+        if row[-2:] not in _LABEL:
             label = row.rsplit(b"|", 1)[1].decode("utf-8", "replace")
             raise ValueError(f"{where}, line {line}, column 'SepsisLabel': {label!r} is neither 0 nor 1.")
 
@@ -216,6 +219,7 @@ def _parse_text(text: bytes) -> NDArray[np.float64]:
 
 def _explain(where: str, text: bytes) -> None:
     """Find the cell that cannot be parsed, and say which it is."""
+    _check_rows(text.rstrip(b"\n").split(b"\n"), where)
     for line, row in enumerate(text.decode("utf-8", "replace").splitlines(), start=2):
         for column, cell in zip(COLUMNS, row.split("|"), strict=True):
             numeric_column(pd.Series([None if cell in ("", "NaN") else cell], name=column), where, line)

@@ -6,7 +6,10 @@ from importlib import import_module
 
 from eber.experiments.spec import Experiment
 
-EXPERIMENTS: dict[str, str] = {}
+EXPERIMENTS: dict[str, str] = {
+    "motivating": "eber.experiments.motivating:EXPERIMENT",
+    "parametric": "eber.experiments.parametric:EXPERIMENT",
+}
 """Name to "module:attribute"; a module is imported only when its experiment is asked for."""
 
 

@@ -71,7 +71,7 @@ def seeds_of(summary: Summary) -> str:
     if len(counts) == 1:
         (n,) = counts
         return f"{n} seed" if n == 1 else f"{n} seeds"
-    return "; ".join(f"{row.label}: {row.n_seeds}" for row in summary.rows) + " seeds"
+    return f"seeds, as many as each row has ({', '.join(f'{row.label} {row.n_seeds}' for row in summary.rows)})"
 
 
 def caption(summary: Summary) -> str:

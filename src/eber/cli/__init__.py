@@ -1,0 +1,5 @@
+"""The `eber` command."""
+
+from eber.cli.main import main
+
+__all__ = ["main"]

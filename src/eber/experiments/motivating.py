@@ -1,0 +1,98 @@
+"""The paper's motivating example: why environments must be weighted by p(e|x) and not uniformly."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from eber.datasets.motivating import MotivatingExample, MotivatingResult, run_motivating
+from eber.experiments.cell import MAIN, Cell, CellResult
+from eber.experiments.parameters import Value
+from eber.experiments.results import Results
+from eber.experiments.spec import Experiment
+from eber.metrics import Quantity
+from eber.report.figures import ReportFigure
+from eber.report.simulation_figures import motivating_figure
+
+CONDITIONAL, UNIFORM, LIMIT = "conditional weights", "uniform weights", "limit of uniform weights"
+NUMBERS = (20, 50, 100, 200, 500, 1000, 2000, 5000)
+
+
+def column(m: int) -> str:
+    """Name of the error at m environments."""
+    return f"error_m{m}"
+
+
+def compute(parameters: dict[str, Value], seed: int) -> MotivatingResult:
+    """Everything Figure 2 shows, with the parameters of the experiment."""
+    p = parameters
+    example = MotivatingExample(alpha=p["alpha"], rho_y=p["rho_y"], a=p["a"], b=p["b"])  # type: ignore[arg-type]
+    return run_motivating(
+        example,
+        m=p["m"],  # type: ignore[arg-type]
+        m_convergence=NUMBERS,
+        repetitions=p["repetitions"],  # type: ignore[arg-type]
+        draws=p["draws"],  # type: ignore[arg-type]
+        grid_points=p["grid_points"],  # type: ignore[arg-type]
+        random_state=seed,
+    )
+
+
+def run_cell(cell: Cell) -> CellResult:
+    """Mean error of one weighting over the repetitions, for each number of environments."""
+    start = time.perf_counter()
+    convergence = compute(dict(cell.parameters), cell.seed).convergence
+    if cell.method == LIMIT:
+        scores = {column(m): convergence.uniform_limit for m in NUMBERS}
+    else:
+        errors = convergence.conditional if cell.method == CONDITIONAL else convergence.uniform
+        scores = {column(m): float(errors[:, j].mean()) for j, m in enumerate(NUMBERS)}
+    return CellResult({MAIN: scores}, {MAIN: time.perf_counter() - start})
+
+
+def figures(results: Results) -> Sequence[ReportFigure]:
+    """Figure 2, of the first seed."""
+    seeds = results.seeds(CONDITIONAL)
+    if not seeds:
+        return ()
+    parameters = results.experiment.resolve("baseline", results.run["overrides"])
+    return (
+        ReportFigure(
+            "figure-2",
+            motivating_figure(compute(parameters, seeds[0])),
+            "Left: conditional weights p(e_j|x); larger x favours environments with larger prevalence. Middle: "
+            "p(z=1|x) by conditional and by uniform weights against the population. Right: the largest error over x "
+            "against the number of environments; conditional weights follow the rate m^(-1/2), uniform weights "
+            "converge to a biased limit.",
+            "Three panels: weights over environments, two approximations of a curve, errors against m.",
+        ),
+    )
+
+
+EXPERIMENT = Experiment(
+    name="motivating",
+    title="Motivating example",
+    description=(
+        "z is a coin whose bias differs between environments, x a noisy sign of it, y a noisy copy. Even with every "
+        "environment's own posterior known, environments must be weighted by p(e|x): the error of conditional weights "
+        "falls as m^(-1/2) (Proposition 1), that of uniform weights stays (Proposition 2). The error is the largest "
+        "over x, averaged over repetitions; a seed is an independent repetition of the whole study."
+    ),
+    parameters={
+        "alpha": 0.85,
+        "rho_y": 0.1,
+        "a": 0.5,
+        "b": 0.5,
+        "m": 30,
+        "repetitions": 500,
+        "draws": 200_000,
+        "grid_points": 500,
+    },
+    methods=(CONDITIONAL, UNIFORM),
+    oracles=(LIMIT,),
+    metrics=tuple(Quantity(name=column(m), label=f"m={m}", higher_is_better=False, format_spec=".4f") for m in NUMBERS),
+    primary_metric=column(NUMBERS[-1]),
+    reference_method=CONDITIONAL,
+    run_cell=run_cell,
+    figures=figures,
+)

@@ -1,0 +1,210 @@
+"""The paper's parametric simulation: its table, its eight sensitivity settings and its seven variants of EBER."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eber.datasets.parametric import ParametricDraw, ParametricParameters, draw
+from eber.datasets.parametric_oracle import ParametricOracle
+from eber.estimators import PAPER_FORM, EBERClassifier, ERMClassifier
+from eber.estimators.base import EnvironmentClassifier
+from eber.experiments.cell import MAIN, Cell, CellResult
+from eber.experiments.fitting import CLASSIFIERS, PENALISED, Fitted, fit, fit_best_weight, validation_nll
+from eber.experiments.parametric_paper import PAPER
+from eber.experiments.results import Results
+from eber.experiments.spec import Experiment
+from eber.metrics import score
+from eber.report.figures import ReportFigure
+from eber.report.simulation_figures import environment_probability_figure, label_probability_figure
+
+METRICS = ("nll", "accuracy", "ece")
+CLASSES = np.array([0, 1])
+BASELINE = ParametricParameters()
+
+UNIFORM_AT_TEST, ORACLE_AT_TEST = "2: uniform test weights", "3: oracle test weights"
+
+
+def oracle_weights(oracle: ParametricOracle) -> dict[str, Any]:
+    """Variant 4: the true p(e|x) in training and prediction."""
+    return {"training_weights": oracle.environment_proba, "prediction_weights": oracle.environment_proba}
+
+
+def oracle_posteriors(oracle: ParametricOracle) -> dict[str, Any]:
+    """Variant 5: the true p(z|x,y,e), with learned weights."""
+    return {"posteriors": oracle.posteriors}
+
+
+def uniform_weights(oracle: ParametricOracle) -> dict[str, Any]:
+    """Variant 6: uniform weights in training and prediction."""
+    return {"training_weights": "uniform", "prediction_weights": "uniform"}
+
+
+def uniform_weights_oracle_posteriors(oracle: ParametricOracle) -> dict[str, Any]:
+    """Variant 7: uniform weights and the true posteriors."""
+    return {**uniform_weights(oracle), **oracle_posteriors(oracle)}
+
+
+VARIANTS: dict[str, Callable[[ParametricOracle], dict[str, Any]]] = {
+    "EBER 4: oracle weights": oracle_weights,
+    "EBER 5: oracle posteriors": oracle_posteriors,
+    "EBER 6: uniform weights": uniform_weights,
+    "EBER 7: uniform weights and oracle posteriors": uniform_weights_oracle_posteriors,
+    "EBER collapsed": lambda oracle: {"objective": "collapsed"},
+    "EBER decomposed": lambda oracle: {"objective": "decomposed"},
+    "EBER untied": lambda oracle: {"tie_weight": 0.0},
+    "EBER in the paper's plain form": lambda oracle: dict(PAPER_FORM),
+}
+"""EBER with something replaced: the paper's variants that need a fit of their own, then our own ablations."""
+
+ERM_SAME_RECIPE = "ERM with EBER's initialisation and averaging"
+
+
+def draw_cell(parameters: Mapping[str, Any], seed: int) -> tuple[ParametricDraw, ParametricOracle]:
+    """The data of a cell, which depend on the seed and not on the method."""
+    named = {field.name: parameters[field.name] for field in fields(ParametricParameters)}
+    data = draw(ParametricParameters(**named), random_state=seed)
+    return data, ParametricOracle(data.parameters, data.centres)
+
+
+def run_cell(cell: Cell) -> CellResult:
+    """Draw the data, fit one method, score it on the test environments."""
+    data, oracle = draw_cell(cell.parameters, cell.seed)
+    if cell.method == "Bayes-x":
+        start = time.perf_counter()
+        proba = oracle.bayes_x(data.test.X)
+        return CellResult({MAIN: score(data.test.y, proba, CLASSES, METRICS)}, {MAIN: time.perf_counter() - start})
+    fitted = fit_method(cell.method, data, oracle, cell.parameters, cell.seed)
+    scores, seconds = {}, {}
+    scores[MAIN], seconds[MAIN] = _score(fitted, data)
+    if fitted.penalty_weight is not None:
+        scores[MAIN]["penalty_weight"] = fitted.penalty_weight
+    if cell.method == "EBER":
+        for variant, weights in ((UNIFORM_AT_TEST, "uniform"), (ORACLE_AT_TEST, oracle.environment_proba)):
+            fitted.classifier.set_params(prediction_weights=weights)
+            scores[variant], seconds[variant] = _score(fitted, data)
+    return CellResult(scores, seconds)
+
+
+def fit_method(
+    method: str, data: ParametricDraw, oracle: ParametricOracle, parameters: Mapping[str, Any], seed: int
+) -> Fitted:
+    """Fit a method by name; weights of penalties are chosen by NLL on the validation environments."""
+    shared = {
+        "featurizer": "mlp",
+        "hidden_dims": parameters["hidden_dims"],
+        "representation_dim": parameters["representation_dim"],
+        "epochs": parameters["epochs"],
+        "batch_size": parameters["batch_size"],
+        "learning_rate": parameters["learning_rate"],
+        "random_state": seed,
+    }
+    if method in PENALISED:
+        return fit_best_weight(method, data.train, parameters["penalty_weights"], validation_nll(data.validation), shared)
+    if method == "ERM":
+        return fit(CLASSIFIERS[method](**shared), data.train)
+    if method == ERM_SAME_RECIPE:
+        eber = EBERClassifier()
+        recipe = {"input_scale": eber.input_scale, "average_decay": eber.average_decay}
+        return fit(ERMClassifier(**shared, **recipe), data.train)
+    own = {
+        "latent_dim": parameters["latent_dim"],
+        "env_loss_weight": parameters["env_loss_weight"],
+        "tie_weight": parameters["tie_weight"],
+        "objective": parameters["objective"],
+    }
+    changes = VARIANTS[method](oracle) if method in VARIANTS else {}
+    return fit(EBERClassifier(**{**shared, **own, **changes}), data.train)
+
+
+def _score(fitted: Fitted, data: ParametricDraw) -> tuple[dict[str, float], float]:
+    """Scores on the test environments, and seconds of fit and prediction together, as the paper counts them."""
+    start = time.perf_counter()
+    proba = fitted.classifier.predict_proba(data.test.X)
+    seconds = fitted.seconds + time.perf_counter() - start
+    return score(data.test.y, proba, fitted.classifier.classes_, METRICS), seconds
+
+
+def figures(results: Results) -> Sequence[ReportFigure]:
+    """p(y|x) and p(e|x) of the first seed's fits, which are made again: a fit is the same to the bit."""
+    seeds = results.seeds("EBER", "baseline")
+    if not seeds:
+        return ()
+    parameters = results.experiment.resolve("baseline", results.run["overrides"])
+    data, oracle = draw_cell(parameters, seeds[0])
+    fits: dict[str, EnvironmentClassifier] = {
+        method: fit_method(method, data, oracle, parameters, seeds[0]).classifier for method in ("EBER", "ERM")
+    }
+    eber = fits["EBER"]
+    assert isinstance(eber, EBERClassifier)
+    predictors: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
+        method: classifier.predict_proba for method, classifier in fits.items()
+    }
+    return (
+        ReportFigure(
+            "label-probability",
+            label_probability_figure(oracle, predictors),
+            "p(y=1|x) along the branch cue (above) and over cue and phase (below), noise columns at zero. Adjacent "
+            "branches have opposite labels; EBER finds the alternation that Bayes-x has, ERM smooths it away.",
+            "Line plot and three heat maps: Bayes-x and EBER alternate between 0 and 1 over the branches, ERM does not.",
+        ),
+        ReportFigure(
+            "environment-probability",
+            environment_probability_figure(oracle, eber.predict_environment_proba),
+            "p(e|x) along the branch cue: the oracle's, from the true parameters, and the one EBER has learned.",
+            "Two heat maps with the same staircase of environments over the branch cue.",
+        ),
+    )
+
+
+EXPERIMENT = Experiment(
+    name="parametric",
+    title="Parametric simulation",
+    description=(
+        "Environments differ in the branch of a latent z. Two covariates show its phase, a third is a weak cue to its "
+        "branch, and adjacent branches have opposite labels. All methods have the same extractor, schedule and data; "
+        "test environments are new. IRM, V-REx and Fishr have their penalty weight chosen by NLL on 12 validation "
+        "environments, which nobody is trained on. Bayes-x is the best any rule of x can do."
+    ),
+    parameters={
+        **{field.name: getattr(BASELINE, field.name) for field in fields(ParametricParameters)},
+        "hidden_dims": (16,),
+        "representation_dim": 32,
+        "latent_dim": 1,
+        "env_loss_weight": 1.0,
+        "tie_weight": 0.5,
+        "objective": "stratified",
+        "epochs": 10,
+        "batch_size": 64,
+        "learning_rate": 1e-3,
+        "penalty_weights": (0.1, 1.0, 10.0),
+    },
+    settings={
+        "baseline": {},
+        "rho=0.15": {"rho": 0.15},
+        "rho=0.2": {"rho": 0.2},
+        "m=12": {"m_train": 12},
+        "m=36": {"m_train": 36},
+        "n=100": {"n": 100},
+        "n=1000": {"n": 1000},
+        "d=50": {"d": 50},
+        "d=100": {"d": 100},
+        "d=1000": {"d": 1000},
+    },
+    default_settings=("baseline",),
+    methods=tuple(CLASSIFIERS),
+    oracles=("Bayes-x",),
+    ablations=(*VARIANTS, ERM_SAME_RECIPE),
+    metrics=METRICS,
+    primary_metric="nll",
+    reference_method="EBER",
+    run_cell=run_cell,
+    paper=PAPER,
+    figures=figures,
+    discussion="",
+)
