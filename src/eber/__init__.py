@@ -1,16 +1,22 @@
 """Environment-robust classification: EBER and the baselines it is compared with."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
 
-from eber.datasets.base import MultiEnvironmentData
-from eber.estimators import (
-    PAPER_FORM,
-    EBERClassifier,
-    ERMClassifier,
-    FishrClassifier,
-    IRMClassifier,
-    VRExClassifier,
-)
+if TYPE_CHECKING:
+    from eber.datasets.base import MultiEnvironmentData
+    from eber.estimators import (
+        PAPER_FORM,
+        EBERClassifier,
+        ERMClassifier,
+        FishrClassifier,
+        IRMClassifier,
+        VRExClassifier,
+    )
 
 __all__ = [
     "PAPER_FORM",
@@ -22,3 +28,15 @@ __all__ = [
     "VRExClassifier",
     "__version__",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import torch and scikit-learn, which takes seconds, only when something that needs them is asked for."""
+    if name not in __all__:
+        raise AttributeError(f"module 'eber' has no attribute {name!r}")
+    home = "eber.datasets.base" if name == "MultiEnvironmentData" else "eber.estimators"
+    return getattr(import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -5,7 +5,8 @@ The mixture pi of training environments that best explains new rows maximises
     sum_i log sum_e pi_e p(e|x_i) / pi0_e,
 
 with pi0_e the mean of p(e|x) over the training rows: p(e|x) / pi0_e is p(x|e) up to a factor that does not depend
-on e. This is Laird's (1978) nonparametric maximum likelihood with the training environments as support; EM finds it.
+on e. This is Laird's (1978) nonparametric maximum likelihood with the training environments as support. EM climbs it
+surely but slowly where environments overlap, so each EM step competes with a Newton step.
 Prediction then uses p(e|x) pi_e / pi0_e, renormalised.
 """
 
@@ -15,7 +16,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import linalg, optimize, special, stats
+
+MAX_ITERATIONS = 200
+RIDGE = 1e-10
+"""Added to the diagonal of the scaled Hessian, which is singular when two environments look the same."""
+HALVINGS = 10
 
 MIN_ROWS_PER_ENVIRONMENT = 20
 SIGNIFICANCE = 0.01
@@ -67,26 +73,48 @@ class Adaptation:
 
 
 def estimate_mixture(
-    log_p_e_given_x: NDArray[np.float64],
-    training_mixture: NDArray[np.float64],
-    tolerance: float = 1e-7,
-    max_iterations: int = 10_000,
+    log_p_e_given_x: NDArray[np.float64], training_mixture: NDArray[np.float64], tolerance: float = 1e-7
 ) -> NDArray[np.float64]:
-    """EM for the mixture of environments, (n, m) and (m,) -> (m,).
+    """The mixture of environments with the largest likelihood, (n, m) and (m,) -> (m,).
 
     It ends when the likelihood is within `tolerance` nats a row of its maximum: by concavity, max_e D_e - 1 bounds
     what is left to gain, with D_e the mean over rows of p(x|e) / p(x) (Lindsay 1983).
     """
     log_ratio = log_p_e_given_x - np.log(training_mixture)
     ratio = np.exp(log_ratio - log_ratio.max(1, keepdims=True))  # (n, m), proportional to p(x|e) in each row
-    mixture = training_mixture.copy()
-    for _ in range(max_iterations):
-        gradient = (ratio / (ratio @ mixture)[:, None]).mean(0)  # D_e
+    mixture = training_mixture / training_mixture.sum()
+    for _ in range(MAX_ITERATIONS):
+        scaled = ratio / (ratio @ mixture)[:, None]  # p(x|e) / p(x)
+        gradient = scaled.mean(0)  # D_e
         if gradient.max() - 1 < tolerance:
             break
-        mixture = mixture * gradient
-    total: NDArray[np.float64] = mixture / mixture.sum()
-    return total
+        newton = _newton_target(scaled, gradient)
+        steps = [mixture + 0.5**halvings * (newton - mixture) for halvings in range(HALVINGS)]
+        mixture = max((mixture * gradient, *steps), key=lambda candidate: _penalised_log_likelihood(ratio, candidate))
+        mixture = mixture / mixture.sum()
+    return mixture
+
+
+def _penalised_log_likelihood(ratio: NDArray[np.float64], mixture: NDArray[np.float64]) -> float:
+    """Mean log-likelihood of weights that need not sum to one, less their sum: its maximum is the best mixture."""
+    with np.errstate(divide="ignore"):
+        return float(np.log(ratio @ mixture).mean() - mixture.sum())
+
+
+def _newton_target(scaled: NDArray[np.float64], gradient: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The non-negative weights that maximise the second-order expansion at the mixture behind `scaled`.
+
+    With H = mean of scaled scaled', the expansion is -v'Hv/2 + v'(2D - 1) up to a constant (Kim, Carbonetto, Stephens
+    & Anitescu 2020), which a Cholesky factor of H turns into non-negative least squares.
+    """
+    hessian = scaled.T @ scaled / len(scaled)
+    scale = np.sqrt(hessian.diagonal())
+    scale[scale == 0] = 1.0  # an environment that no row can come from
+    # Upper triangular; with the scale taken out the diagonal is one, whatever the environments' weights.
+    factor = linalg.cholesky(hessian / np.outer(scale, scale) + RIDGE * np.eye(len(scale)))
+    target = linalg.solve_triangular(factor, (2 * gradient - 1) / scale, trans="T")
+    weights: NDArray[np.float64] = optimize.nnls(factor, target, maxiter=100 * len(scale))[0] / scale
+    return weights
 
 
 def adapt_mixture(

@@ -12,7 +12,8 @@ from scipy import optimize, special
 from torch import Tensor
 
 from eber.aggregates import at_label
-from eber.inference import entropy
+from eber.distributions import soft_bound
+from eber.inference import entropy, in_chunks
 from eber.model import EBERNetworks
 
 MAX_ROWS = 4096
@@ -74,10 +75,10 @@ def diagnose(module: EBERNetworks, x: Tensor, y: Tensor, e: Tensor, learned_weig
     found: list[Diagnostic] = []
     with torch.no_grad():
         if learned_weights and module.n_environments > 1:
-            found += _environment_signs(module.log_p_e_given_x(x).T.numpy(), e.numpy())
-        found += _label_signs(module.log_p_y_given_xe(x), y, e)
+            found += _environment_signs(in_chunks(module.log_p_e_given_x, x, module.h).T.numpy(), e.numpy())
+        found += _label_signs(in_chunks(module.log_p_y_given_xe, x, module.f0), y, e)
         if module.g is not None:
-            found += _component_signs(module, x)
+            found += _component_signs(module, in_chunks(module.g, x, module.g))
     return found
 
 
@@ -125,12 +126,13 @@ def _label_signs(log_p_y_given_xe: Tensor, y: Tensor, e: Tensor) -> list[Diagnos
     ]
 
 
-def _component_signs(module: EBERNetworks, x: Tensor) -> list[Diagnostic]:
-    c = module.conditionals(x)
-    sigma = c.log_sigma.exp()
+def _component_signs(module: EBERNetworks, theta: Tensor) -> list[Diagnostic]:
+    """From the outputs of g, (2L, K, m, B)."""
+    mu, log_sigma = soft_bound(theta, module.bounds).split(module.latent_dim)  # (L, K, m, B) each
+    sigma = log_sigma.exp()
     signs = []
     if module.n_environments > 1:
-        spread = c.mu.std(2, correction=0) / sigma.mean(2)  # (L, K, B)
+        spread = mu.std(2, correction=0) / sigma.mean(2)  # (L, K, B)
         signs.append(
             _low(
                 "spread of mu over environments in units of sigma",
@@ -142,7 +144,7 @@ def _component_signs(module: EBERNetworks, x: Tensor) -> list[Diagnostic]:
         )
     if module.bounds is not None:
         bound = float(module.bounds[-1])
-        at_bound = (c.log_sigma.abs() > 0.95 * bound).double().mean()
+        at_bound = (log_sigma.abs() > 0.95 * bound).double().mean()
         signs.append(
             _high(
                 "share of log sigma at its bounds",

@@ -5,6 +5,8 @@ Rows are worked through in chunks, so that memory is bounded whatever the number
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +17,7 @@ from torch import Tensor, nn
 from eber.aggregates import Conditionals, row_chunks
 from eber.distributions import MAX_QUADRATURE_DIM, expected_sigmoid, gauss_hermite, standard_normal_draws
 from eber.model import EBERNetworks
+from eber.networks import ConditionalNetwork
 from eber.posteriors import GridPosterior, SuppliedPosteriors
 
 QUADRATURE_NODES = {1: 32, 2: 16}
@@ -36,6 +39,30 @@ def integration_rule(latent_dim: int, method: str, points: int | None, seed: int
         return gauss_hermite(points or QUADRATURE_NODES[latent_dim], latent_dim)
     generator = torch.Generator().manual_seed(seed)
     return standard_normal_draws(points or MONTE_CARLO_SAMPLES, latent_dim, generator)
+
+
+def widest_layer(network: ConditionalNetwork, row: Tensor) -> int:
+    """The most numbers that any layer of a network puts out for one row, (1, ...)."""
+    layers = [layer for layer in (network.first, *network.layers, network.head) if layer is not None]
+    sizes = [row.numel(), *(layer.weight.shape[0] * math.prod(network.contexts) for layer in layers)]
+    if network.extractor is not None:
+        # What an extractor does inside is its own affair: watch it at work on one row.
+        def note(module: nn.Module, inputs: object, output: object) -> None:
+            if isinstance(output, Tensor):
+                sizes.append(output.numel())
+
+        hooks = [module.register_forward_hook(note) for module in network.extractor.modules()]
+        try:
+            network.extractor(row)
+        finally:
+            for hook in hooks:
+                hook.remove()
+    return max(sizes)
+
+
+def in_chunks(function: Callable[[Tensor], Tensor], x: Tensor, network: ConditionalNetwork) -> Tensor:
+    """`function` of all rows, (..., n) with the batch last, worked out in chunks that the network's layers fit in."""
+    return torch.cat([function(x[rows]) for rows in row_chunks(len(x), widest_layer(network, x[:1]))], -1)
 
 
 def has_closed_form(module: EBERNetworks) -> bool:
@@ -85,11 +112,19 @@ def predict(
     posteriors : callable, optional
         q(z;x,y,e) in place of g's.
     """
-    K, m, Q = module.n_classes, module.n_environments, 1 if rule is None else rule[1].numel()
-    parts = []
+    K, m, parts = module.n_classes, module.n_environments, []
     with torch.no_grad():
-        for rows in row_chunks(len(x), K * m * Q * max(K, module.latent_dim)):
-            log_p_e = module.log_p_e_given_x(x[rows]) if log_p_e_given_x is None else log_p_e_given_x[:, rows]
+        if log_p_e_given_x is None:
+            log_p_e_given_x = in_chunks(module.log_p_e_given_x, x, module.h)
+        # z is evaluated at so many points for each row; of a grid, at the nodes of every environment's window.
+        if posteriors is not None:
+            points = K * posteriors(x[:1].numpy()).index.size
+        else:
+            points = K * m * (1 if rule is None else rule[1].numel())
+        networks = [network for network in (module.g, module.f0) if network is not None]
+        widest = max(widest_layer(network, x[:1]) for network in networks)
+        for rows in row_chunks(len(x), max(widest, points * max(K, module.latent_dim))):
+            log_p_e = log_p_e_given_x[:, rows]
             if posteriors is None:
                 c = module.conditionals(x[rows], log_p_e)
                 p_y_given_component, mean = _integrate_components(module, c, rule)

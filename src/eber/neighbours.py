@@ -140,10 +140,10 @@ def compare(rows: Rows, pool: Rows, k: int, finest: float, *, from_pool: bool = 
 
     Returns
     -------
-    Comparison, or None when the pool has too few different rows.
+    Comparison, or None when the pool has too few different rows, or nothing by which they differ.
     """
     keys, first, counts = np.unique(pool.keys, return_index=True, return_counts=True)
-    if len(keys) < k + 1 or not len(rows):
+    if len(keys) < k + 1 or not len(rows) or not pool.Z.shape[1]:
         return None
     place = np.minimum(np.searchsorted(keys, rows.keys), len(keys) - 1)
     there = keys[place] == rows.keys
@@ -154,8 +154,10 @@ def compare(rows: Rows, pool: Rows, k: int, finest: float, *, from_pool: bool = 
     left_out[~left_out.any(axis=1), -1] = True
     shape = (len(rows), k)
     distances, neighbours = distances[~left_out].reshape(shape), neighbours[~left_out].reshape(shape)
+    nearest, farthest = np.where(copies > 0, finest, distances[:, 0]), distances[:, -1]
     return Comparison(
-        ratios=np.where(copies > 0, finest, distances[:, 0]) / distances[:, -1],
+        # Different rows may be the same point, such as those that differ only in what is missing: no evidence.
+        ratios=np.divide(nearest, farthest, out=np.ones(len(rows)), where=farthest > 0),
         copies=copies,
         nearest=np.where(copies > 0, first[place], first[neighbours[:, 0]]),
     )
@@ -180,13 +182,13 @@ def tail_probability(found: Comparison, reference: Comparison, dimensions: int) 
     if n < 2 * tail_rows:
         return np.ones(len(found.ratios))
     t = ratios[tail_rows]
+    probability = np.searchsorted(ratios, found.ratios, side="right") / n
+    below = found.ratios < t
     with np.errstate(divide="ignore"):
-        mean_log = np.mean(np.log(t / ratios[:tail_rows]))
+        mean_log = np.mean(np.log(t / ratios[:tail_rows])) if t > 0 else np.inf
     D = min(dimensions, 1 / mean_log) if mean_log > 0 else dimensions
     D *= 1 - 1.64 / np.sqrt(tail_rows)
-    counted = np.searchsorted(ratios, found.ratios, side="right") / n
-    continued = tail_rows / n * (np.minimum(found.ratios, t) / t) ** D
-    probability = np.where(found.ratios < t, continued, counted)
+    probability[below] = tail_rows / n * (found.ratios[below] / t) ** D
     copies = np.sort(reference.copies)
     as_rare = (np.searchsorted(copies, found.copies, side="right") - np.searchsorted(copies, 1)) / len(copies)
     return np.where(found.copies > 0, np.maximum(probability, as_rare), probability)

@@ -147,6 +147,11 @@ class Trainer:
                 f"The weights stopped being finite at the last step ({self.steps}). Standardise the features or lower "
                 f"learning_rate (now {self.settings.learning_rate:g})."
             )
+        if not all(torch.isfinite(moments["exp_avg_sq"]).all() for moments in self.optimizer.state.values()):
+            raise NonFiniteLossError(
+                f"The square of the gradient overflowed before step {self.steps + 1}, so the weights could not move. "
+                "Standardise the features or set clip_norm."
+            )
         for p in self.module.parameters():
             p.grad = None
             p.data = p.data.clone()

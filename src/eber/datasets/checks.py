@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
+import errno
 import importlib
 import tarfile
 import zipfile
@@ -23,7 +23,6 @@ from eber.datasets.base import MultiEnvironmentData
 _DAMAGE = (
     EOFError,
     UnicodeDecodeError,
-    gzip.BadGzipFile,
     pd.errors.EmptyDataError,
     pd.errors.ParserError,
     tarfile.ReadError,
@@ -72,7 +71,10 @@ def naming_damage(path: str | Path) -> Iterator[None]:
     """Turn what parsers and decompressors raise on a damaged file into an error that names the file."""
     try:
         yield
-    except _DAMAGE as error:
+    except (*_DAMAGE, OSError) as error:
+        # Decompressors also raise OSError; the system's own, such as "permission denied", have a number.
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            raise
         raise ValueError(
             f"{path} cannot be read ({error}): it is damaged, cut off or of another format. Download it again."
         ) from error

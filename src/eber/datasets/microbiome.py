@@ -147,9 +147,9 @@ def _read_genus_table(folder: Path) -> GenusTable | None:
     unmatched = set(counts["sample"]) ^ set(samples["sample"])
     if unmatched:
         raise ValueError(f"{min(unmatched)!r} is in only one of {counts_path} and {samples_path}.")
-    wrong = [name for name in samples["sample"] if "|" not in name]
-    if wrong:
-        raise ValueError(f"{samples_path}, sample {wrong[0]!r}: expected cohort|sample, such as crc_baxter|2045653.")
+    for line, (name, cohort) in enumerate(zip(samples["sample"], samples["cohort"], strict=True), start=2):
+        if not name.startswith(f"{cohort}|"):
+            raise ValueError(f"{samples_path}, line {line}: {name!r} does not begin with its cohort, {cohort!r}.")
     genera = [name for name in counts.columns if name != "sample"]
     for genus in genera:
         numbers = numeric_column(counts[genus], counts_path, first_line=2)

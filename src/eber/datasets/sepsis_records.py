@@ -6,6 +6,7 @@ was set in them or later.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from eber.datasets.archive import members
-from eber.datasets.checks import check_columns, numeric_column, optional_module
+from eber.datasets.checks import check_columns, naming_damage, numeric_column, optional_module
 
 VITAL_SIGNS = ("HR", "O2Sat", "Temp", "SBP", "MAP", "DBP", "Resp", "EtCO2")
 LABORATORY = (
@@ -74,15 +75,14 @@ def read_parquet(path: Path, hours: int) -> HourlyWindow:
     Columns are read one by one, so that the file never stands in memory whole.
     """
     parquet = optional_module("pyarrow.parquet", "to read parquet files")
-    arrow_error = optional_module("pyarrow", "to read parquet files").ArrowInvalid
-    try:
+    with _naming_parquet_damage(path):
         file = parquet.ParquetFile(path)
-    except arrow_error as error:
-        raise ValueError(f"{path} is damaged, cut off or no parquet file ({error}). Download it again.") from error
-    check_columns(file.schema_arrow.names, ("patient_id", "source", *COLUMNS), path)
+        names = file.schema_arrow.names
+    check_columns(names, ("patient_id", "source", *COLUMNS), path)
 
     def read(name: str) -> Any:
-        return file.read(columns=[name]).column(0).to_pandas()
+        with _naming_parquet_damage(path):
+            return file.read(columns=[name]).column(0).to_pandas()
 
     def numbers(name: str) -> NDArray[np.float64]:
         return numeric_column(read(name).rename(name), path, first_line=1)
@@ -163,6 +163,15 @@ def read_psv(paths: Sequence[Path], hours: int) -> HourlyWindow:
     return window
 
 
+@contextlib.contextmanager
+def _naming_parquet_damage(path: Path) -> Iterator[None]:
+    try:
+        with naming_damage(path):
+            yield
+    except optional_module("pyarrow", "to read parquet files").ArrowException as error:
+        raise ValueError(f"{path} is damaged, cut off or no parquet file ({error}). Download it again.") from error
+
+
 def _records(paths: Sequence[Path]) -> Iterator[tuple[str, list[bytes]]]:
     """Where each .psv file is, and its rows."""
     for path in paths:
@@ -219,8 +228,9 @@ def _parse_text(text: bytes) -> NDArray[np.float64]:
 
 def _explain(where: str, text: bytes) -> None:
     """Find the cell that cannot be parsed, and say which it is."""
-    _check_rows(text.rstrip(b"\n").split(b"\n"), where)
-    for line, row in enumerate(text.decode("utf-8", "replace").splitlines(), start=2):
+    rows = text.rstrip(b"\n").split(b"\n")
+    _check_rows(rows, where)
+    for line, row in enumerate((row.decode("utf-8", "replace") for row in rows), start=2):
         for column, cell in zip(COLUMNS, row.split("|"), strict=True):
             numeric_column(pd.Series([None if cell in ("", "NaN") else cell], name=column), where, line)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from abc import abstractmethod
 from collections.abc import Callable
@@ -25,11 +26,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
-from eber.estimators.persistence import load_estimator, save_estimator
+from eber.estimators.persistence import fitted_attributes, load_estimator, save_estimator
 from eber.estimators.progress import epoch_progress
-from eber.estimators.validation import check_finite
+from eber.estimators.validation import categories, check_columns_are_numbers, check_finite, check_widths, plain
 from eber.objectives.base import Batch, Objective
 from eber.training import TrainingSettings, isolated_torch, steps_in, train
+
+COLUMN_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
+"""What scikit-learn's validation notes about X."""
 
 
 class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
@@ -70,12 +74,19 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         -------
         self
         """
-        X = self._validate_X(X, y=y, reset=True)
+        self._check_parameters()
+        if y is not None:  # scikit-learn says what is missing
+            y = categories(y, "y")
+        # Validation notes the names and the number of the columns; on a copy, until the fit has succeeded.
+        validated = copy.copy(self)
+        X = validated._validate_X(X, y=y, reset=True)
         check_classification_targets(y)
-        classes, encoded = np.unique(np.asarray(y).ravel(), return_inverse=True)
+        classes, encoded = np.unique(y.ravel(), return_inverse=True)
         if len(classes) < 2:
-            raise ValueError(f"y has only one class, {classes[0]!r}; a classifier needs rows of at least two classes.")
+            only = plain(classes[0])
+            raise ValueError(f"y has only one class, {only!r}; a classifier needs rows of at least two classes.")
         attributes: dict[str, Any] = {"classes_": classes, "input_shape_": tuple(X.shape[1:])}
+        attributes |= {name: getattr(validated, name) for name in COLUMN_ATTRIBUTES if hasattr(validated, name)}
         attributes |= self._environment_attributes(environments, encoded, classes)
         e = attributes.pop("environment_index", np.zeros(len(X), dtype=np.int64))
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -96,9 +107,11 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
             "n_steps_": steps_in(len(X), settings),
         }
         attributes |= self._finish(module, data, attributes)
-        # Only now is the estimator changed: a fit that failed has left it as it was.
-        for name, value in attributes.items():
-            setattr(self, name, value)
+        # Only now is the estimator changed: a fit that failed has left it as it was, one that succeeded leaves nothing
+        # of an earlier fit.
+        for name in fitted_attributes(self):
+            delattr(self, name)
+        self.__dict__.update(attributes, _fit_parameters=self.get_params(deep=False))
         self._warn()
         return self
 
@@ -139,21 +152,27 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         options: dict[str, Any] = {"dtype": np.float32, "ensure_all_finite": False, "allow_nd": images}
         # A cast of 1e300 to float32 overflows to infinity, which check_finite then reports with its column.
         with np.errstate(over="ignore"):
-            if y is None:
-                X = validate_data(self, X, reset=reset, **options)
+            check_columns_are_numbers(X)
+            if reset:
+                X, _ = validate_data(self, X, y, reset=True, y_numeric=False, **options)
             else:
-                X, _ = validate_data(self, X, y, reset=reset, y_numeric=False, **options)
+                X = validate_data(self, X, reset=False, **options)
         check_finite(X, getattr(self, "feature_names_in_", None))
         if not reset and X.shape[1:] != self.input_shape_:
             raise ValueError(
                 f"X has rows of shape {X.shape[1:]}, but {type(self).__name__} was fitted on {self.input_shape_}."
             )
-        return np.ascontiguousarray(X)
+        # A copy of what may only be read, such as the memory of a DataFrame, which torch would not share.
+        return np.require(X, requirements=["C_CONTIGUOUS", "WRITEABLE"])
 
     def _features(self, X: Any) -> torch.Tensor:
         """Validated rows for inference, float64."""
         check_is_fitted(self)
         return torch.from_numpy(self._validate_X(X, reset=False)).double()
+
+    def _check_parameters(self) -> None:
+        """Refuse what the declared constraints of the parameters let through."""
+        check_widths("hidden_dims", self.hidden_dims)
 
     def _settings(self, n_rows: int) -> TrainingSettings:
         return TrainingSettings(
@@ -182,7 +201,7 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
 
     def _restore(self, name: str, value: Any) -> Any:
         """A fitted attribute as it was before it was saved as plain data."""
-        return tuple(value) if name == "input_shape_" else value
+        return value
 
     def _finish(self, module: nn.Module, data: Batch, attributes: dict[str, Any]) -> dict[str, Any]:
         """Further fitted attributes, from the trained module."""

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 from torch import nn
 
-from eber.aggregates import row_chunks
 from eber.estimators.base import EnvironmentClassifier
 from eber.estimators.validation import encode_environments
+from eber.inference import in_chunks
 from eber.networks import Classifier, build_network
 from eber.objectives.base import Batch, Objective, PenaltySchedule
 from eber.objectives.erm import ERMObjective
@@ -30,23 +30,21 @@ class _Baseline(EnvironmentClassifier):
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """p(y|x), (n, K) with columns as in `classes_`."""
-        x = self._features(X)
-        widest = max(self.representation_dim, *self.input_shape_, *self.hidden_dims)
+        x, network = self._features(X), self.module_.network
         with torch.no_grad():
-            parts = [torch.softmax(self.module_(x[rows])[1], 1) for rows in row_chunks(len(x), widest)]
-        proba: NDArray[np.float64] = torch.cat(parts).numpy()
-        return proba
+            proba = in_chunks(lambda rows: torch.softmax(self.module_(rows)[1], 1).T, x, network).T
+        return np.ascontiguousarray(proba.numpy())
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """The learned representation, (n, representation_dim)."""
-        x = self._features(X)
+        x, network = self._features(X), self.module_.network
         with torch.no_grad():
-            representation: NDArray[np.float64] = self.module_(x)[0].numpy()
-        return representation
+            representation = in_chunks(lambda rows: self.module_(rows)[0].T, x, network).T
+        return np.ascontiguousarray(representation.numpy())
 
     @property
     def _n_features_out(self) -> int:
-        return int(self.representation_dim)
+        return int(self.module_.network.head.in_features)
 
     def _build(self, data: Batch, attributes: dict[str, Any]) -> tuple[nn.Module, Objective]:
         module = self._network(attributes["input_shape_"], len(attributes["classes_"]))
@@ -185,7 +183,7 @@ class PenalisedClassifier(_Baseline):
         self.verbose = verbose
 
     def _environment_attributes(self, environments: Any, y: NDArray[np.int64], classes: NDArray[Any]) -> dict[str, Any]:
-        names, index = encode_environments(environments, len(y), y, classes, type(self).__name__)
+        names, index = encode_environments(environments, y, classes, type(self).__name__)
         return {"environments_": names, "environment_index": index}
 
     def _anneal_steps(self, n_rows: int) -> int:

@@ -20,7 +20,8 @@ from eber.adaptation import Adaptation, adapt_mixture
 from eber.diagnostics import Diagnostic, diagnose
 from eber.distributions import MAX_QUADRATURE_DIM
 from eber.estimators.base import EnvironmentClassifier
-from eber.estimators.validation import encode_environments
+from eber.estimators.supplied import EnvironmentWeights, checked_posteriors, supplied_weights
+from eber.estimators.validation import check_widths, encode_environments, index_of
 from eber.exceptions import AdaptationWarning, FitWarning
 from eber.model import EBERNetworks
 from eber.objectives.base import Batch, Objective
@@ -29,8 +30,6 @@ from eber.objectives.eber_fused import FusedEBERObjective
 from eber.objectives.eber_supplied import SuppliedEBERObjective
 from eber.posteriors import SuppliedPosteriors
 from eber.theorem import theorem_rows
-
-EnvironmentWeights = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 PAPER_FORM: dict[str, Any] = {
     "tie_weight": 0.0,
@@ -249,7 +248,8 @@ class EBERClassifier(EnvironmentClassifier):
         over p(e|x); and ``between_environments``, the mutual information of y and e given x. The last two add up to
         the first. A large last one says: the answer depends on the environment, and x does not tell which it is.
         """
-        return pd.DataFrame(inference.split_uncertainty(self._predict(X)), index=getattr(X, "index", None))
+        index = X.index if isinstance(X, pd.DataFrame) else None
+        return pd.DataFrame(inference.split_uncertainty(self._predict(X)), index=index)
 
     def decompose(self, X: Any, y: Any, *, environments: Any) -> pd.DataFrame:
         """Theorem 1 as a table: L = E[L_e] + R(q).
@@ -265,8 +265,8 @@ class EBERClassifier(EnvironmentClassifier):
         x = self._features(X)
         if self.posteriors != "learned":
             raise ValueError("decompose needs learned posteriors; these were supplied on a grid.")
-        labels = self._index_of(y, self.classes_, "y", "class")
-        index = self._index_of(environments, self.environments_, "environments", "environment")
+        labels = index_of(y, self.classes_, len(x), "y", "class")
+        index = index_of(environments, self.environments_, len(x), "environments", "environment")
         with torch.no_grad():
             rows = theorem_rows(self.module_, x, self._rule(), self._log_p_e_given_x(x))
         n = np.arange(len(x))
@@ -316,7 +316,8 @@ class EBERClassifier(EnvironmentClassifier):
         if self.prediction_weights != "learned":
             raise ValueError("adapt reweights the learned p(e|x); set prediction_weights='learned' first.")
         with torch.no_grad():
-            log_p_e = self.module_.log_p_e_given_x(x).T.numpy()  # (n, m), before any earlier adaptation
+            # (n, m), before any earlier adaptation
+            log_p_e = inference.in_chunks(self.module_.log_p_e_given_x, x, self.module_.h).T.numpy()
         adaptation = adapt_mixture(log_p_e, self.environment_prior_, self._doubts_about_adaptation())
         adapted = copy.copy(self)
         adapted.adaptation_ = adaptation
@@ -329,39 +330,53 @@ class EBERClassifier(EnvironmentClassifier):
         return int(self.latent_dim_)
 
     def _doubts_about_adaptation(self) -> tuple[str, ...]:
-        doubts = []
-        if self.objective in ("stratified", "algorithm") and self.tie_weight == 0:
+        doubts, fitted = [], self._fit_parameters
+        if fitted["objective"] in ("stratified", "algorithm") and fitted["tie_weight"] == 0:
             doubts.append(
-                f"the {self.objective!r} objective with tie_weight=0 does not bind components to environments, so "
+                f"the {fitted['objective']!r} objective with tie_weight=0 does not bind components to environments, so "
                 "reweighting environments need not reweight what they stand for; fit with tie_weight > 0"
             )
-        if self.env_loss_weight == 0:
+        if fitted["env_loss_weight"] == 0:
             doubts.append("p(e|x) was learned without an environment loss; fit with env_loss_weight > 0")
         elif any(d.alarming and d.name == "cross-entropy of p(e|x)" for d in self.diagnostics_):
             doubts.append("p(e|x) does not find the training environments; see diagnostics_")
         return tuple(doubts)
 
     def _environment_attributes(self, environments: Any, y: NDArray[np.int64], classes: NDArray[Any]) -> dict[str, Any]:
-        names, index = encode_environments(environments, len(y), y, classes, type(self).__name__)
+        names, index = encode_environments(environments, y, classes, type(self).__name__)
         return {"environments_": names, "environment_index": index}
 
     def _prepare(self, data: Batch, n_environments: int) -> Batch:
-        log_weights = _supplied_weights(self.training_weights, data.x, n_environments)
+        log_weights = supplied_weights(self.training_weights, data.x, n_environments)
         return data if log_weights is None else Batch(data.x, data.y, data.e, log_weights.float())
 
     def _build(self, data: Batch, attributes: dict[str, Any]) -> tuple[nn.Module, Objective]:
         K, m = len(attributes["classes_"]), len(attributes["environments_"])
         latent_dim = attributes["latent_dim_"] = K - 1 if self.latent_dim == "auto" else int(self.latent_dim)
-        return self._networks(attributes["input_shape_"], K, m, latent_dim), self._objective(latent_dim)
+        return self._networks(attributes["input_shape_"], K, m, latent_dim), self._objective(K, m, latent_dim)
 
-    def _objective(self, latent_dim: int) -> Objective:
-        if self.expectation == "quadrature" and latent_dim > MAX_QUADRATURE_DIM:
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_widths("decoder_hidden_dims", self.decoder_hidden_dims)
+        bounds = self.latent_bounds
+        if bounds is not None and not (len(bounds) == 2 and all(bound > 0 for bound in bounds)):
             raise ValueError(
-                f"expectation='quadrature' needs latent_dim <= {MAX_QUADRATURE_DIM}, got {latent_dim}; use 'sample'."
+                f"latent_bounds is {bounds!r}; give two positive numbers, for the means and for the log standard "
+                "deviations, or None."
             )
+        if callable(self.posteriors) and self.objective != "stratified":
+            raise ValueError(f"Supplied posteriors need objective='stratified', got {self.objective!r}.")
+
+    def _objective(self, n_classes: int, n_environments: int, latent_dim: int) -> Objective:
+        for name, other in (("expectation", "sample"), ("prediction", "monte_carlo")):
+            if getattr(self, name) == "quadrature" and latent_dim > MAX_QUADRATURE_DIM:
+                raise ValueError(
+                    f"{name}='quadrature' needs latent_dim <= {MAX_QUADRATURE_DIM}, got {latent_dim}; use {other!r}."
+                )
         weights = {"env_loss_weight": self.env_loss_weight, "tie_weight": self.tie_weight}
         if callable(self.posteriors):
-            return SuppliedEBERObjective(self.posteriors, **weights)
+            posteriors = checked_posteriors(self.posteriors, n_classes, n_environments, latent_dim)
+            return SuppliedEBERObjective(posteriors, **weights)
         rule = ExpectationRule(latent_dim, self.expectation_points, self.expectation == "quadrature")
         plain = self.objective == "stratified" and self.training_weights == "learned"
         if plain and self.expectation == "sample" and self.expectation_points == 1:
@@ -397,7 +412,7 @@ class EBERClassifier(EnvironmentClassifier):
         assert isinstance(module, EBERNetworks)
         x = data.x.double()
         with torch.no_grad():
-            prior = module.log_p_e_given_x(x).exp().mean(1).numpy()
+            prior = inference.in_chunks(module.log_p_e_given_x, x, module.h).exp().mean(1).numpy()
         found = diagnose(module, x, data.y, data.e, self.training_weights == "learned")
         return {"environment_prior_": prior / prior.sum(), "diagnostics_": found}
 
@@ -410,7 +425,7 @@ class EBERClassifier(EnvironmentClassifier):
         if name == "diagnostics_":
             return [Diagnostic(**entry) for entry in value]
         if name == "adaptation_":
-            return Adaptation(**{**value, "reasons": tuple(value["reasons"])})
+            return Adaptation(**value)
         return super()._restore(name, value)
 
     def _rule(self) -> tuple[Tensor, Tensor]:
@@ -418,43 +433,21 @@ class EBERClassifier(EnvironmentClassifier):
 
     def _log_p_e_given_x(self, x: Tensor) -> Tensor:
         """The weights that prediction uses, (m, n)."""
-        log_p = _supplied_weights(self.prediction_weights, x, len(self.environments_))
+        log_p = supplied_weights(self.prediction_weights, x, len(self.environments_))
         if log_p is not None:
             return log_p
-        log_p = self.module_.log_p_e_given_x(x)
+        log_p = inference.in_chunks(self.module_.log_p_e_given_x, x, self.module_.h)
         if hasattr(self, "adaptation_"):
             log_p = torch.log_softmax(log_p + torch.from_numpy(self.adaptation_.log_ratio)[:, None], 0)
         return log_p
 
     def _predict(self, X: Any) -> inference.Prediction:
         x = self._features(X)
-        posteriors = self.posteriors if callable(self.posteriors) else None
+        posteriors = None
+        if callable(self.posteriors):
+            K, m = len(self.classes_), len(self.environments_)
+            posteriors = checked_posteriors(self.posteriors, K, m, self.latent_dim_)
         closed = self.prediction == "auto" and inference.has_closed_form(self.module_)
         with torch.no_grad():
             weights = self._log_p_e_given_x(x)
             return inference.predict(self.module_, x, None if closed else self._rule(), weights, posteriors)
-
-    def _index_of(self, values: Any, known: NDArray[Any], name: str, noun: str) -> NDArray[np.int64]:
-        """Index of each value in the sorted array `known`."""
-        values = np.asarray(values).ravel()
-        index = np.searchsorted(known, values).clip(max=len(known) - 1)
-        if (known[index] != values).any():
-            stranger = values[known[index] != values][0]
-            raise ValueError(f"{name} has {stranger!r}, which is no {noun} of the fit; it knows {list(known)}.")
-        return index
-
-
-def _supplied_weights(weights: str | EnvironmentWeights, x: Tensor, n_environments: int) -> Tensor | None:
-    """Log p(e|x), (m, n), float64, where weights are not learned; None where they are."""
-    if weights == "learned":
-        return None
-    if weights == "uniform":
-        return torch.full((n_environments, len(x)), -float(np.log(n_environments)), dtype=torch.float64)
-    assert callable(weights)
-    p = np.asarray(weights(x.double().numpy()), dtype=np.float64)
-    if p.shape != (len(x), n_environments):
-        raise ValueError(f"Supplied environment weights have shape {p.shape}, expected {(len(x), n_environments)}.")
-    if (p < 0).any() or not np.allclose(p.sum(1), 1.0, atol=1e-4):
-        row = int(np.argmax((p < 0).any(1) | ~np.isclose(p.sum(1), 1.0, atol=1e-4)))
-        raise ValueError(f"Supplied environment weights are not a distribution at row {row}: {p[row]}.")
-    return torch.from_numpy(np.log(np.maximum(p, np.finfo(np.float32).tiny)).T.copy())

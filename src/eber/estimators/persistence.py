@@ -35,28 +35,33 @@ MANIFEST = "model.json"
 Classifier = TypeVar("Classifier", bound="EnvironmentClassifier")
 
 
+def fitted_attributes(estimator: EnvironmentClassifier) -> dict[str, Any]:
+    """What `fit` and `adapt` have learned, by scikit-learn's convention of a trailing underscore."""
+    return {name: value for name, value in vars(estimator).items() if name.endswith("_") and not name.startswith("_")}
+
+
 def save_estimator(estimator: EnvironmentClassifier, path: str | os.PathLike[str]) -> None:
     """Write a fitted classifier to the folder `path`, which is made if need be."""
     folder = Path(path)
-    folder.mkdir(parents=True, exist_ok=True)
-    weights = safetensors.torch.save({k: v.contiguous() for k, v in estimator.module_.state_dict().items()})
+    attributes = fitted_attributes(estimator)
+    module = attributes.pop("module_")
+    # Cloned, since safetensors refuses layers that share their weights.
+    weights = safetensors.torch.save({name: v.contiguous().clone() for name, v in module.state_dict().items()})
     digest = hashlib.sha256(weights).hexdigest()
     name = f"weights-{digest[:16]}.safetensors"
-    attributes = {
-        key: _to_json(value, key)
-        for key, value in vars(estimator).items()
-        if key.endswith("_") and not key.startswith("_") and key != "module_"
-    }
     content = {
         "class": type(estimator).__name__,
         "eber_version": eber.__version__,
-        "parameters": {key: _parameter_to_json(key, value) for key, value in estimator.get_params(deep=False).items()},
-        "attributes": attributes,
+        "parameters": _parameters_to_json(estimator.get_params(deep=False)),
+        # Parameters may be set after the fit; the networks are built again from those of the fit.
+        "fit_parameters": _parameters_to_json(estimator._fit_parameters),
+        "attributes": {key: _to_json(value, key) for key, value in attributes.items()},
         "weights": {"file": name, "sha256": digest},
     }
     manifest = {"format": FORMAT, "format_version": FORMAT_VERSION, "sha256": _digest(content), "content": content}
+    folder.mkdir(parents=True, exist_ok=True)
     _write(folder / name, weights)
-    _write(folder / MANIFEST, json.dumps(manifest, indent=1, sort_keys=True).encode())
+    _write(folder / MANIFEST, _encode(manifest))
     for stale in folder.glob("weights-*.safetensors"):
         if stale.name != name:
             stale.unlink()
@@ -68,33 +73,26 @@ def load_estimator(
     """Read a classifier of class `cls` from the folder `path`."""
     folder = Path(path)
     content = _read_manifest(folder)
-    if content["class"] != cls.__name__:
-        raise ModelFileError(f"{folder} holds a {content['class']}, not a {cls.__name__}: load it with that class.")
-    weights = _read_weights(folder, content["weights"])
-    parameters = {key: _from_json(value) for key, value in content["parameters"].items()}
-    for key, value in list(parameters.items()):
-        if isinstance(value, dict) and "callable" in value:
-            if key == "featurizer" and featurizer is not None:
-                parameters[key] = featurizer
-            elif key == "featurizer":
-                raise ModelFileError(
-                    f"{folder} was fitted with the featurizer {value['callable']}, which is code and is not stored: "
-                    "pass it again as load(path, featurizer=...)."
-                )
-            else:
-                parameters[key] = _Missing(key, value["callable"])
+    if content.get("class") != cls.__name__:
+        raise ModelFileError(f"{folder} holds a {content.get('class')}, not a {cls.__name__}: load it with that class.")
     try:
-        estimator = cls(**parameters)
+        weights = _read_weights(folder, content["weights"])
+        fit_parameters = _parameters_from_json(content["fit_parameters"], featurizer, folder)
+        estimator = cls(**fit_parameters)
         for key, value in content["attributes"].items():
             setattr(estimator, key, estimator._restore(key, _from_json(value)))
         module = estimator._module().double()
         module.load_state_dict(weights)
-    except (TypeError, RuntimeError, KeyError, AttributeError) as error:
+        estimator.set_params(**_parameters_from_json(content["parameters"], featurizer, folder))
+    except ModelFileError:
+        raise
+    except (TypeError, ValueError, RuntimeError, LookupError, AttributeError) as error:
         raise ModelFileError(
             f"{folder / MANIFEST} does not describe a {cls.__name__} of this version: {error}"
         ) from error
     module.eval()
     estimator.module_ = module
+    estimator._fit_parameters = fit_parameters
     return estimator
 
 
@@ -114,10 +112,11 @@ class _Missing:
 def _read_manifest(folder: Path) -> dict[str, Any]:
     file = folder / MANIFEST
     try:
-        manifest = json.loads(file.read_bytes())
-    except FileNotFoundError as error:
+        data = file.read_bytes()
+        manifest = json.loads(data)
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise ModelFileError(f"{folder} holds no saved model: there is no {MANIFEST} in it.") from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelFileError(f"{file} is not readable JSON; it is truncated, altered or not a saved model.") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ModelFileError(f"{file} is not a saved eber model.")
@@ -127,7 +126,8 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
             f"{FORMAT_VERSION}. Update eber."
         )
     content = manifest.get("content")
-    if not isinstance(content, dict) or manifest.get("sha256") != _digest(content):
+    # Also byte for byte: digits beyond a float's precision, or blanks, would not change the checksum of what was read.
+    if not isinstance(content, dict) or manifest.get("sha256") != _digest(content) or data != _encode(manifest):
         raise ModelFileError(f"{file} has been altered since it was saved: its checksum does not fit its content.")
     return content
 
@@ -147,8 +147,12 @@ def _read_weights(folder: Path, entry: dict[str, str]) -> dict[str, torch.Tensor
     return weights
 
 
+def _encode(content: dict[str, Any]) -> bytes:
+    return json.dumps(content, indent=1, sort_keys=True).encode()
+
+
 def _digest(content: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(_encode(content)).hexdigest()
 
 
 def _write(file: Path, data: bytes) -> None:
@@ -166,13 +170,35 @@ def _write(file: Path, data: bytes) -> None:
         raise
 
 
+def _parameters_to_json(parameters: dict[str, Any]) -> dict[str, Any]:
+    return {key: _parameter_to_json(key, value) for key, value in parameters.items()}
+
+
 def _parameter_to_json(key: str, value: Any) -> Any:
     if callable(value):
         module, name = getattr(value, "__module__", "?"), getattr(value, "__qualname__", type(value).__name__)
-        return {"callable": f"{module}.{name}"}
+        return {"callable": value.name if isinstance(value, _Missing) else f"{module}.{name}"}
     if isinstance(value, np.random.RandomState):
         return None  # a generator in some state is no setting; the seed it gave is among the attributes
     return _to_json(value, key)
+
+
+def _parameters_from_json(
+    entries: dict[str, Any], featurizer: Callable[..., nn.Module] | None, folder: Path
+) -> dict[str, Any]:
+    parameters = {key: _from_json(value) for key, value in entries.items()}
+    for key, value in parameters.items():
+        if isinstance(value, dict) and "callable" in value:
+            if key != "featurizer":
+                parameters[key] = _Missing(key, value["callable"])
+            elif featurizer is not None:
+                parameters[key] = featurizer
+            else:
+                raise ModelFileError(
+                    f"{folder} was fitted with the featurizer {value['callable']}, which is code and is not stored: "
+                    "pass it again as load(path, featurizer=...)."
+                )
+    return parameters
 
 
 def _to_json(value: Any, key: str) -> Any:
@@ -190,15 +216,21 @@ def _to_json(value: Any, key: str) -> Any:
         return {name: _to_json(item, key) for name, item in asdict(value).items()}
     if isinstance(value, dict):
         return {str(name): _to_json(item, key) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, tuple):
+        return {"tuple": [_to_json(item, key) for item in value]}
+    if isinstance(value, list):
         return [_to_json(item, key) for item in value]
-    return value
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise ModelFileError(f"{key} holds a {type(value).__name__}, which cannot be saved; use numbers or text.")
 
 
 def _from_json(value: Any) -> Any:
     if isinstance(value, dict):
         if set(value) == {"array", "dtype"}:
             return np.array(value["array"], dtype=value["dtype"])
+        if set(value) == {"tuple"}:
+            return tuple(_from_json(item) for item in value["tuple"])
         return {key: _from_json(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_from_json(item) for item in value]

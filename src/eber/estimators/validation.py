@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from eber.exceptions import EnvironmentWarning
+
+WARNED_FRAMES = 5
+"""From a warning here up to who called `fit`: this function, the classifier's hook, `fit`, scikit-learn's wrapper."""
+
+
+def plain(value: Any) -> Any:
+    """A label or the name of an environment as Python shows it: 'A' and not np.str_('A')."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def check_widths(name: str, widths: Sequence[Any]) -> None:
+    """Refuse layer widths that are not positive integers."""
+    for width in widths:
+        if not isinstance(width, Integral) or width < 1:
+            raise ValueError(f"{name} holds {plain(width)!r}; the width of a layer is a positive integer.")
 
 
 def check_finite(X: NDArray[Any], feature_names: NDArray[Any] | None) -> None:
@@ -33,8 +49,40 @@ def check_finite(X: NDArray[Any], feature_names: NDArray[Any] | None) -> None:
     )
 
 
+def check_columns_are_numbers(X: Any) -> None:
+    """Refuse a DataFrame with a column that cannot be read as numbers, naming it."""
+    if not isinstance(X, pd.DataFrame):
+        return
+    for column in X.columns:
+        try:
+            X[column].to_numpy(dtype=np.float32, na_value=np.nan)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"Column {column!r} of X is not numeric ({error}). Encode it first, for instance with "
+                "sklearn.preprocessing.OneHotEncoder in a ColumnTransformer, or leave it out."
+            ) from error
+
+
+def categories(values: Any, name: str) -> NDArray[Any]:
+    """Labels or environments as an array, refusing missing entries by row.
+
+    What is missing is looked for before numpy makes one type of all entries, since it would turn a NaN among strings
+    into the string 'nan'. Numbers and booleans that come as objects become arrays of their own type.
+    """
+    objects = np.asarray(values, dtype=object)
+    missing = np.atleast_1d(pd.isna(objects))
+    if missing.any():
+        row = int(np.argwhere(missing)[0, 0])
+        raise ValueError(f"{name} has a missing value (NaN or None) at row {row}; name it or drop that row.")
+    is_text = [isinstance(value, str) for value in objects.ravel()]
+    if any(is_text) and not all(is_text):
+        raise ValueError(f"{name} mixes text with numbers or other types; make all entries text.")
+    array = np.asarray(values)
+    return np.array(objects.tolist()) if array.dtype == object and not any(is_text) else array
+
+
 def encode_environments(
-    environments: Any, n_rows: int, y: NDArray[np.int64], classes: NDArray[Any], method: str
+    environments: Any, y: NDArray[np.int64], classes: NDArray[Any], method: str
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Distinct environments, and the index of each row's.
 
@@ -46,34 +94,52 @@ def encode_environments(
             f"{method}.fit got no environments and treats all rows as one environment. Pass "
             "environments=... with one entry per row to use what differs between them.",
             EnvironmentWarning,
-            stacklevel=4,
+            stacklevel=WARNED_FRAMES,
         )
-        return np.array(["all"]), np.zeros(n_rows, dtype=np.int64)
-    values = column_or_1d(np.asarray(environments))
-    check_consistent_length(y, values)
-    missing = pd.isna(values)
-    if missing.any():
-        raise ValueError(f"environments has a missing value at row {int(np.argmax(missing))}; name or drop that row.")
+        return np.array(["all"]), np.zeros(len(y), dtype=np.int64)
+    values = one_entry_per_row(environments, len(y), "environments")
     try:
         names, index = np.unique(values, return_inverse=True)
     except TypeError as error:
-        raise ValueError(
-            "environments mixes types that cannot be sorted (for instance numbers and strings); make them all strings."
-        ) from error
+        raise ValueError(f"environments cannot be sorted ({error}); make them text or numbers.") from error
     if len(names) == 1:
         warnings.warn(
-            f"All rows come from environment {names[0]!r}. {method} learns from differences between environments; with "
-            "one it can do no better than empirical risk minimisation.",
+            f"All rows come from environment {plain(names[0])!r}. {method} learns from differences between "
+            "environments; with one it can do no better than empirical risk minimisation.",
             EnvironmentWarning,
-            stacklevel=4,
+            stacklevel=WARNED_FRAMES,
         )
     for j, name in enumerate(names):
         labels = np.unique(y[index == j])
         if len(names) > 1 and len(labels) == 1:
             warnings.warn(
-                f"Environment {name!r} has only class {classes[labels[0]]!r}: what it says about other classes is a "
-                "guess. Merge it with a similar environment or leave it out.",
+                f"Environment {plain(name)!r} has only class {plain(classes[labels[0]])!r}: what it says about other "
+                "classes is a guess. Merge it with a similar environment or leave it out.",
                 EnvironmentWarning,
-                stacklevel=4,
+                stacklevel=WARNED_FRAMES,
             )
     return names, index.astype(np.int64)
+
+
+def one_entry_per_row(values: Any, n_rows: int, name: str) -> NDArray[Any]:
+    """Labels or environments as an array of shape (n_rows,)."""
+    array = categories(values, name)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(f"{name} has shape {array.shape}; give a column with one entry for each of {n_rows} rows.")
+    if len(array) != n_rows:
+        raise ValueError(f"X has {n_rows} rows, but {name} has {len(array)} entries.")
+    return array
+
+
+def index_of(values: Any, known: NDArray[Any], n_rows: int, name: str, noun: str) -> NDArray[np.int64]:
+    """Index of each row's value in `known`, refusing values that the fit has not seen."""
+    array = one_entry_per_row(values, n_rows, name)
+    index: NDArray[np.int64] = pd.Index(known).get_indexer(pd.Index(array)).astype(np.int64)
+    if (index < 0).any():
+        row = int(np.argmax(index < 0))
+        raise ValueError(
+            f"{name} has {plain(array[row])!r} at row {row}, which is no {noun} of the fit; it knows {known.tolist()}."
+        )
+    return index

@@ -19,7 +19,6 @@ and, with d[k,e] = log p(k|x,e) + log q(z_e;x,k,e), the tie is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -35,24 +34,42 @@ from eber.objectives.base import Batch, LossTerms
 from eber.objectives.eber import TERMS
 
 
-def _decode(f1: nn.Sequential, z: Tensor, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
-    """Log p(y|z) (m, B), and the gradient of its weighted sum with respect to z and to f1's parameters."""
+def _decode(
+    f1: nn.Sequential, z: Tensor, y: Tensor, label: Tensor, weight: Tensor
+) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
+    """log p(y|z) (m, B), and the gradient of its weighted sum with respect to z and to f1's parameters."""
     L, m, B = z.shape
     points = z.reshape(L, -1)  # (L, m·B)
-    labels, weight = y.repeat(m), weight.reshape(-1)
     if len(f1) == 1:
         last = f1[0]
         assert isinstance(last, nn.Linear)
-        log_p = torch.log_softmax(torch.addmm(last.bias[:, None], last.weight, points), 0)  # (K, m·B)
-        grad = torch.exp(log_p).mul_(-weight)
-        grad.scatter_add_(0, labels[None], weight[None])  # weight · (1[k = y] - p(k|z))
-        log_lik = log_p.gather(0, labels[None]).view(m, B)
-        return log_lik, (last.weight.T @ grad).view(L, m, B), (grad @ points.T, grad.sum(1))
+        logits = torch.addmm(last.bias[:, None], last.weight, points)
+        log_p = torch.log_softmax(logits, 0).view(-1, m, B)  # (K, m, B)
+        grad = torch.sub(label[:, None], torch.exp(log_p)).mul_(weight).flatten(1)  # weight · (1[k = y] - p(k|z))
+        return at_label(log_p, y, 0), (last.weight.T @ grad).view(L, m, B), (grad @ points.T, grad.sum(1))
     with torch.enable_grad():
         leaf = points.T.detach().requires_grad_()  # (m·B, L)
-        log_lik = -F.cross_entropy(f1(leaf), labels, reduction="none")
-        grad_z, *grad_f1 = torch.autograd.grad(torch.dot(log_lik, weight), (leaf, *f1.parameters()))
+        log_lik = -F.cross_entropy(f1(leaf), y.repeat(m), reduction="none")
+        grad_z, *grad_f1 = torch.autograd.grad(torch.dot(log_lik, weight.reshape(-1)), (leaf, *f1.parameters()))
     return log_lik.detach().view(m, B), grad_z.T.reshape(L, m, B), tuple(grad_f1)
+
+
+EXP_FLOOR = -80.0
+"""exp of anything lower is zero beside one in float32, and many times slower to compute."""
+
+
+class Workspace:
+    """Arrays that are used again at every step: fresh ones this large cost more than the arithmetic on them."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, Tensor] = {}
+
+    def take(self, name: str, shape: tuple[int, ...], like: Tensor) -> Tensor:
+        """An array with undefined content; what it held before is lost."""
+        array = self._arrays.get(name)
+        if array is None or array.shape != shape or array.dtype != like.dtype:
+            array = self._arrays[name] = like.new_empty(shape)
+        return array
 
 
 @dataclass(frozen=True)
@@ -77,10 +94,11 @@ def stratified_gradient(
     module: EBERNetworks,
     env_loss_weight: float,
     tie_weight: float,
+    workspace: Workspace,
 ) -> StratifiedGradient:
     """Loss and gradient at the outputs of g, f0 and h, with z drawn by `noise` (L, m, B)."""
     L, gain, y = module.latent_dim, module.environment_gain, batch.y
-    B = len(y)
+    K, m, B = f0_logits.shape
     bounds = module.bounds
     if bounds is not None:
         ratio = torch.tanh(theta / bounds)
@@ -102,19 +120,21 @@ def stratified_gradient(
     z = theta_label[:L] + step  # (L, m, B)
     # All gradients below are of the loss, minus the batch mean: the factor -1/B enters here, once.
     r_B, tied = r * (-1 / B), observed * (-tie_weight / B)
-    log_lik, grad_z, grad_f1 = _decode(module.f1, z, y, r_B + tied)
+    log_lik, grad_z, grad_f1 = _decode(module.f1, z, y, label, r_B + tied)
 
     # The pairwise densities: every draw s under every component (k, e). These are the only large arrays.
     inv_sigma = torch.exp(-log_sigma)
-    u = (z[:, :, None, None] - mu[:, None]).mul_(inv_sigma[:, None])  # (L, m, K, m, B)
+    u = workspace.take("u", (L, m, K, m, B), z)
+    torch.sub(z[:, :, None, None], mu[:, None], out=u).mul_(inv_sigma[:, None])  # (L, m, K, m, B)
     offset = (lp_y + lp_e).sub_(log_sigma.sum(0)).sub_(0.5 * L * LOG_2PI)  # (K, m, B)
+    joint = workspace.take("joint", (m, K, m, B), z)  # log p(k,e|x) q(z_s;x,k,e)
     if L == 1:
-        joint = torch.addcmul(offset, u[0], u[0], value=-0.5)  # (m, K, m, B), log p(k,e|x) q(z_s;x,k,e)
+        torch.addcmul(offset, u[0], u[0], value=-0.5, out=joint)
     else:
-        joint = torch.add(offset, u.square().sum(0), alpha=-0.5)
+        torch.add(offset, u.square().sum(0), alpha=-0.5, out=joint)
     own = joint.diagonal(dim1=0, dim2=2).permute(0, 2, 1) - lp_e  # (K, m, B), d[k,e]
     top = joint.amax(2, keepdim=True)
-    responsibility = joint.sub_(top).exp_()  # (m, K, m, B), not yet normalised over e
+    responsibility = joint.sub_(top).clamp_(min=EXP_FLOOR).exp_()  # (m, K, m, B), not yet normalised over e
     mass = responsibility.sum(2, keepdim=True)
     t = top.add_(mass.log()).squeeze(2)  # (m, K, B)
     log_post = torch.log_softmax(t, 1)  # log q(k|z_s;x)
@@ -129,7 +149,7 @@ def stratified_gradient(
     grad_own = torch.exp(log_post_own).sub_(label[:, None]).mul_(tied)  # (K, m, B), d / d own
     a.diagonal(dim1=0, dim2=2).add_(grad_own.permute(0, 2, 1))
     grad_n = grad_log_w + grad_own  # (K, m, B), summed over draws
-    av = u * a  # (L, m, K, m, B)
+    av = torch.mul(u, a, out=workspace.take("av", (L, m, K, m, B), z))
     grad_theta = torch.empty_like(theta)
     torch.mul(av.sum(1), inv_sigma, out=grad_theta[:L])
     torch.sub(u.mul_(av).sum(1), grad_n, out=grad_theta[L:])
@@ -148,10 +168,11 @@ def stratified_gradient(
     # Terms by name, in the order of TERMS, with KL and couplings as in Theorem 1, weighted with p(e|x,y).
     log_q_own = at_label(own, y, 0).sub_(lp_label)  # log q(z_e;x,y,e)
     posterior_coupling = log_q_own.sub_(at_label(t, y, 1)).add_(log_p_label)
-    rows = torch.stack([log_lik, kl, posterior_coupling, log_post_label]).view(4, -1)
-    likelihood, kl_mean, posterior_mean, log_post_mean = torch.mv(rows, -r_B.view(-1)).tolist()
-    rows = torch.stack([lp_e, log_lik - kl]).view(2, -1)
-    log_p_e, tie = (torch.mv(rows, observed.view(-1)) / B).tolist()
+    integrands = torch.stack([log_lik, kl, posterior_coupling, log_post_label, lp_e]).view(5, -1)
+    averages = integrands @ torch.stack([r, observed]).view(2, -1).T  # sums over e and rows, by p(e|x,y) and observed
+    sums, observed_sums = (averages / B).T.tolist()
+    likelihood, kl_mean, posterior_mean, log_post_mean, _ = sums
+    log_p_e, tie = observed_sums[4], observed_sums[0] - observed_sums[1]
     total_kl = log_post_mean - log_p_label.mean().item()  # KL(q(z;x,y) || q(z;x)) = kl - posterior + prior coupling
     prior_mean = total_kl - kl_mean + posterior_mean
     loss = total_kl - likelihood - env_loss_weight * log_p_e - tie_weight * tie
@@ -167,52 +188,61 @@ class FusedEBERObjective:
 
     def __init__(self, env_loss_weight: float = 1.0, tie_weight: float = 0.0) -> None:
         self.env_loss_weight, self.tie_weight = env_loss_weight, tie_weight
+        self._workspace = Workspace()
+        self._networks: tuple[EBERNetworks, list[_HandDifferentiated]] | None = None
 
     def __call__(self, module: EBERNetworks, batch: Batch, step: int, generator: torch.Generator) -> LossTerms:
         """See `Objective`."""
-        assert module.g is not None
-        g, f0, h = (_HandDifferentiated(network, batch.x) for network in (module.g, module.f0, module.h))
+        if self._networks is None or self._networks[0] is not module:
+            assert module.g is not None
+            self._networks = module, [_HandDifferentiated(network) for network in (module.g, module.f0, module.h)]
+        networks = self._networks[1]
+        theta, f0_logits, h_logits = (network.forward(batch.x) for network in networks)
         shape = (module.latent_dim, module.n_environments, len(batch.y))
-        noise = torch.randn(shape, generator=generator, dtype=g.out.dtype)
-        result = stratified_gradient(g.out, f0.out, h.out, noise, batch, module, self.env_loss_weight, self.tie_weight)
+        noise = torch.randn(shape, generator=generator, dtype=theta.dtype)
+        result = stratified_gradient(
+            theta, f0_logits, h_logits, noise, batch, module, self.env_loss_weight, self.tie_weight, self._workspace
+        )
 
         def backward() -> None:
-            g.backward(result.theta)
-            f0.backward(result.f0_logits)
-            h.backward(result.h_logits)
-            accumulate(list(module.f1.parameters()), result.f1_parameters)
+            parameters, grads = list(module.f1.parameters()), list(result.f1_parameters)
+            for network, grad_out in zip(networks, (result.theta, result.f0_logits, result.h_logits), strict=True):
+                grads += network.backward(grad_out)
+                parameters += network.parameters
+            torch._foreach_add_([p.grad for p in parameters if p.grad is not None], grads)
 
         return LossTerms(result.loss, dict(zip(TERMS, result.terms, strict=True)), backward)
 
 
 class _HandDifferentiated:
-    """A network's output for a batch, and the gradient of its parameters given that of the output."""
+    """A network, its output for a batch, and the gradient of its parameters given that of the output."""
 
-    def __init__(self, network: ConditionalNetwork, x: Tensor) -> None:
+    def __init__(self, network: ConditionalNetwork) -> None:
         self.network, self.layout = network, network.layout
-        if self.layout is None:
-            self.graph = network(x)
-            self.out = self.graph.detach()
-            return
-        self.features = x if network.extractor is None else network.extractor(x)
-        self.parameters = network.mlp_parameters()
-        with torch.no_grad():
-            self.out, self.cache = conditional_mlp.forward(self.layout, self.parameters, self.features.detach())
+        # Where there is no multilayer part, autograd does it all and there is nothing left to accumulate.
+        self.parameters = [] if self.layout is None else network.mlp_parameters()
 
-    def backward(self, grad_out: Tensor) -> None:
-        """Add to the parameters' `grad`."""
+    def forward(self, x: Tensor) -> Tensor:
+        """The output, (out, *contexts, B), detached."""
+        if self.layout is None:
+            self.graph = self.network(x)
+            return self.graph.detach()
+        extractor = self.network.extractor
+        self.features = x if extractor is None else extractor(x)
+        with torch.no_grad():
+            out, self.cache = conditional_mlp.forward(self.layout, self.parameters, self.features.detach())
+        return out
+
+    @torch.no_grad()
+    def backward(self, grad_out: Tensor) -> list[Tensor]:
+        """Gradients of `parameters`; those of everything autograd serves are added to `grad` at once."""
         if self.layout is None:
             self.graph.backward(grad_out)
-            return
-        with torch.no_grad():
-            grad_features, grads = conditional_mlp.backward(
-                self.layout, self.parameters, self.cache, grad_out, self.features.requires_grad
-            )
-            accumulate(self.parameters, grads)
-        if self.features.requires_grad:
+            return []
+        through_features = self.features.requires_grad
+        grad_features, grads = conditional_mlp.backward(
+            self.layout, self.parameters, self.cache, grad_out, through_features
+        )
+        if through_features:
             self.features.backward(grad_features)
-
-
-def accumulate(parameters: Sequence[Tensor], grads: Sequence[Tensor]) -> None:
-    """Add gradients to `grad`, which the training loop has set to zero."""
-    torch._foreach_add_([p.grad for p in parameters if p.grad is not None], list(grads))
+        return grads
