@@ -83,7 +83,7 @@ class FlatParameters:
 
     def clip(self, norm: float) -> None:
         """Scale the gradient down to `norm` if it is longer."""
-        length = torch.linalg.vector_norm(self.gradient)
+        length = torch.linalg.vector_norm(self.gradient, dtype=torch.float64)  # squares of float32 overflow early
         self.gradient.mul_((norm / (length + 1e-6)).clamp(max=1.0))
 
 

@@ -21,7 +21,7 @@ app.command()(reproduce)
 app.add_typer(data, name="data")
 
 EXPECTED_ERRORS = (ValueError, OSError, ArithmeticError, ImportError)
-"""What bad input, a full disk or a missing extra looks like. Anything else is a fault of ours and keeps its traceback."""
+"""What bad input, a full disk or a missing extra looks like. Anything else is our fault and keeps its traceback."""
 
 
 def _version(shown: bool) -> None:

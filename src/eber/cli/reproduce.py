@@ -28,14 +28,16 @@ def reproduce(
     name: Annotated[str, typer.Argument(help=f"The experiment: {NAMES}.", show_default=False)],
     seeds: Annotated[int, typer.Option(min=1, help="Number of seeds: 0, 1, ...")] = 3,
     methods: Annotated[
-        str, typer.Option(help="Methods, separated by commas; all but the ablations when not given.", show_default=False)
+        str,
+        typer.Option(help="Methods, separated by commas; all but the ablations when not given.", show_default=False),
     ] = "",
     out: Annotated[
         Path | None, typer.Option(help="Output folder; results/NAME when not given.", show_default=False)
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Worker processes, one thread each.")] = 2,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="Change a parameter: key=value; may be repeated.", show_default=False)
+        list[str] | None,
+        typer.Option("--set", help="Change a parameter: key=value; may be repeated.", show_default=False),
     ] = None,
     settings: Annotated[
         str, typer.Option(help="Settings, separated by commas; the baseline when not given.", show_default=False)

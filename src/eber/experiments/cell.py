@@ -13,7 +13,6 @@ from typing import Any
 from numpy.typing import NDArray
 
 import eber
-from eber.experiments.parameters import Value
 
 MAIN = "main"
 """The variant that is the method itself."""
@@ -45,7 +44,7 @@ class Cell:
     setting: str
     method: str
     seed: int
-    parameters: Mapping[str, Value]
+    parameters: Mapping[str, Any]
     data: str = ""
     data_dir: Path | None = field(default=None, compare=False)
 

@@ -71,4 +71,3 @@ def validation_nll(data: MultiEnvironmentData) -> Validation:
         return nll(data.y, classifier.predict_proba(data.X), classifier.classes_)
 
     return loss
-

@@ -105,12 +105,13 @@ def fit_method(
         "random_state": seed,
     }
     if method in PENALISED:
-        return fit_best_weight(method, data.train, parameters["penalty_weights"], validation_nll(data.validation), shared)
+        loss = validation_nll(data.validation)
+        return fit_best_weight(method, data.train, parameters["penalty_weights"], loss, shared)
     if method == "ERM":
         return fit(CLASSIFIERS[method](**shared), data.train)
     if method == ERM_SAME_RECIPE:
         eber = EBERClassifier()
-        recipe = {"input_scale": eber.input_scale, "average_decay": eber.average_decay}
+        recipe: dict[str, Any] = {"input_scale": eber.input_scale, "average_decay": eber.average_decay}
         return fit(ERMClassifier(**shared, **recipe), data.train)
     own = {
         "latent_dim": parameters["latent_dim"],
@@ -151,7 +152,7 @@ def figures(results: Results) -> Sequence[ReportFigure]:
             label_probability_figure(oracle, predictors),
             "p(y=1|x) along the branch cue (above) and over cue and phase (below), noise columns at zero. Adjacent "
             "branches have opposite labels; EBER finds the alternation that Bayes-x has, ERM smooths it away.",
-            "Line plot and three heat maps: Bayes-x and EBER alternate between 0 and 1 over the branches, ERM does not.",
+            "Line plot and three heat maps: Bayes-x and EBER alternate over the branches between 0 and 1, ERM does not.",
         ),
         ReportFigure(
             "environment-probability",

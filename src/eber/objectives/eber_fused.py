@@ -205,7 +205,8 @@ class FusedEBERObjective:
         )
 
         def backward() -> None:
-            parameters, grads = list(module.f1.parameters()), list(result.f1_parameters)
+            parameters: list[Tensor] = list(module.f1.parameters())
+            grads = list(result.f1_parameters)
             for network, grad_out in zip(networks, (result.theta, result.f0_logits, result.h_logits), strict=True):
                 grads += network.backward(grad_out)
                 parameters += network.parameters
