@@ -16,6 +16,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from eber.workspace import Workspace
+
 
 @dataclass(frozen=True)
 class MLPLayout:
@@ -41,17 +43,19 @@ class MLPCache:
     shape: tuple[int, ...]  # (*contexts, B)
 
 
-def spread(x_term: Tensor, tables: Sequence[Tensor]) -> Tensor:
+def spread(x_term: Tensor, tables: Sequence[Tensor], out: Tensor | None = None) -> Tensor:
     """Broadcast sum of (H, B) and one (H, size) table for each context into (H, *contexts, B)."""
     if not tables:
         return x_term
     table = tables[0]
     for other in tables[1:]:
         table = table[..., None] + other.view(other.shape[0], *[1] * (table.dim() - 1), -1)
-    return x_term.view(x_term.shape[0], *[1] * len(tables), -1) + table[..., None]
+    return torch.add(x_term.view(x_term.shape[0], *[1] * len(tables), -1), table[..., None], out=out)
 
 
-def forward(layout: MLPLayout, parameters: Sequence[Tensor], features: Tensor) -> tuple[Tensor, MLPCache]:
+def forward(
+    layout: MLPLayout, parameters: Sequence[Tensor], features: Tensor, workspace: Workspace
+) -> tuple[Tensor, MLPCache]:
     """``head(representation(relu(... relu(W_x x + W_y[y] + W_e[e] + b))))``, (B, D) -> (out, *contexts, B)."""
     first_weight, first_bias = parameters[0], parameters[1]
     tables, rest = parameters[2 : 2 + layout.n_tables], parameters[2 + layout.n_tables :]
@@ -63,19 +67,27 @@ def forward(layout: MLPLayout, parameters: Sequence[Tensor], features: Tensor) -
         # Two linear maps in a row act as one: multiply the small matrices, not the large activations.
         head_bias = torch.addmv(head_bias, head_weight, bias)
         head_weight = head_weight @ weight
-    hidden = spread(torch.addmm(first_bias[:, None], first_weight, features.T), tables).relu_()
-    shape = tuple(hidden.shape[1:])
+    x_term = torch.addmm(first_bias[:, None], first_weight, features.T)  # (H, B)
+    shape = (*(table.shape[1] for table in tables), x_term.shape[1])
+    hidden = spread(x_term, tables, out=workspace.take("hidden", (x_term.shape[0], *shape), x_term)).relu_()
     hidden = hidden.flatten(1)  # (H, K·m·B)
     activations = [hidden]
     for i in range(0, len(relu_layers), 2):
-        hidden = torch.addmm(relu_layers[i + 1][:, None], relu_layers[i], hidden).relu_()
+        size = (relu_layers[i].shape[0], hidden.shape[1])
+        out = workspace.take(f"hidden {i}", size, x_term)
+        hidden = torch.addmm(relu_layers[i + 1][:, None], relu_layers[i], hidden, out=out).relu_()
         activations.append(hidden)
     out = torch.addmm(head_bias[:, None], head_weight, hidden).view(-1, *shape)
     return out, MLPCache(features, activations, head_weight, shape)
 
 
 def backward(
-    layout: MLPLayout, parameters: Sequence[Tensor], cache: MLPCache, grad_out: Tensor, features_too: bool = False
+    layout: MLPLayout,
+    parameters: Sequence[Tensor],
+    cache: MLPCache,
+    grad_out: Tensor,
+    workspace: Workspace,
+    features_too: bool = False,
 ) -> tuple[Tensor | None, list[Tensor]]:
     """Gradient with respect to the features (if asked for) and to each parameter, given that of the output."""
     rest = parameters[2 + layout.n_tables :]
@@ -92,12 +104,15 @@ def backward(
             torch.addr(grad_weight @ inner_weight.T, grad_bias, inner_bias),
             grad_bias,
         ]
-    grad = cache.head_weight.T @ grad
-    for i in range(len(activations) - 1, 0, -1):
-        grad = torch.ops.aten.threshold_backward(grad, activations[i], 0)
-        grads = [grad @ activations[i - 1].T, grad.sum(1), *grads]
-        grad = rest[2 * (i - 1)].T @ grad
-    grad = torch.ops.aten.threshold_backward(grad, activations[0], 0).view(-1, *cache.shape)  # (H, *contexts, B)
+    weight = cache.head_weight
+    for i in range(len(activations) - 1, -1, -1):
+        out = workspace.take(f"grad {i}", tuple(activations[i].shape), grad)
+        grad = torch.mm(weight.T, grad, out=out)
+        torch.ops.aten.threshold_backward(grad, activations[i], 0, grad_input=grad)  # no gradient where ReLU is zero
+        if i > 0:
+            grads = [grad @ activations[i - 1].T, grad.sum(1), *grads]
+            weight = rest[2 * (i - 1)]
+    grad = grad.view(-1, *cache.shape)  # (H, *contexts, B)
     grad_x = grad.sum(tuple(range(1, 1 + n))) if n else grad  # (H, B)
     tables: list[Tensor] = []
     if n:
@@ -113,7 +128,7 @@ class ConditionalMLP(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, features: Tensor, layout: MLPLayout, *parameters: Tensor) -> Tensor:
-        out, cache = forward(layout, parameters, features)
+        out, cache = forward(layout, parameters, features, Workspace())
         ctx.save_for_backward(*parameters)
         ctx.layout, ctx.cache = layout, cache
         return out
@@ -122,5 +137,5 @@ class ConditionalMLP(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         features_too = ctx.needs_input_grad[0]
-        grad_features, grads = backward(ctx.layout, ctx.saved_tensors, ctx.cache, grad_out, features_too)
+        grad_features, grads = backward(ctx.layout, ctx.saved_tensors, ctx.cache, grad_out, Workspace(), features_too)
         return grad_features, None, *grads

@@ -179,7 +179,6 @@ def _download(
                 trouble = error
                 break
             except ValueError as error:  # pooch: the checksum is wrong
-                downloader.forget()
                 trouble = error
     raise DownloadError(f"{path.name}: {trouble}") from trouble
 

@@ -74,7 +74,8 @@ def load_estimator(
     folder = Path(path)
     content = _read_manifest(folder)
     if content.get("class") != cls.__name__:
-        raise ModelFileError(f"{folder} holds a {content.get('class')}, not a {cls.__name__}: load it with that class.")
+        held = content.get("class")
+        raise ModelFileError(f"{folder} holds a model of class {held}, not {cls.__name__}: load it with that class.")
     try:
         weights = _read_weights(folder, content["weights"])
         fit_parameters = _parameters_from_json(content["fit_parameters"], featurizer, folder)
@@ -87,8 +88,9 @@ def load_estimator(
     except ModelFileError:
         raise
     except (TypeError, ValueError, RuntimeError, LookupError, AttributeError) as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise ModelFileError(
-            f"{folder / MANIFEST} does not describe a {cls.__name__} of this version: {error}"
+            f"{folder / MANIFEST} does not describe a model of class {cls.__name__} of this version ({reason})."
         ) from error
     module.eval()
     estimator.module_ = module
@@ -143,7 +145,7 @@ def _read_weights(folder: Path, entry: dict[str, str]) -> dict[str, torch.Tensor
     try:
         weights: dict[str, torch.Tensor] = safetensors.torch.load(data)
     except safetensors.SafetensorError as error:
-        raise ModelFileError(f"{file} is not a safetensors file: {error}") from error
+        raise ModelFileError(f"{file} is not a safetensors file ({error}).") from error
     return weights
 
 

@@ -152,7 +152,7 @@ def figures(results: Results) -> Sequence[ReportFigure]:
             label_probability_figure(oracle, predictors),
             "p(y=1|x) along the branch cue (above) and over cue and phase (below), noise columns at zero. Adjacent "
             "branches have opposite labels; EBER finds the alternation that Bayes-x has, ERM smooths it away.",
-            "Line plot and three heat maps: Bayes-x and EBER alternate over the branches between 0 and 1, ERM does not.",
+            "Line plot and three heat maps: Bayes-x and EBER alternate over the branches, ERM does not.",
         ),
         ReportFigure(
             "environment-probability",

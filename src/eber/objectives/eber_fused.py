@@ -32,6 +32,7 @@ from eber.model import EBERNetworks
 from eber.networks import ConditionalNetwork
 from eber.objectives.base import Batch, LossTerms
 from eber.objectives.eber import TERMS
+from eber.workspace import Workspace
 
 
 def _decode(
@@ -56,20 +57,6 @@ def _decode(
 
 EXP_FLOOR = -80.0
 """exp of anything lower is zero beside one in float32, and many times slower to compute."""
-
-
-class Workspace:
-    """Arrays that are used again at every step: fresh ones this large cost more than the arithmetic on them."""
-
-    def __init__(self) -> None:
-        self._arrays: dict[str, Tensor] = {}
-
-    def take(self, name: str, shape: tuple[int, ...], like: Tensor) -> Tensor:
-        """An array with undefined content; what it held before is lost."""
-        array = self._arrays.get(name)
-        if array is None or array.shape != shape or array.dtype != like.dtype:
-            array = self._arrays[name] = like.new_empty(shape)
-        return array
 
 
 @dataclass(frozen=True)
@@ -219,7 +206,7 @@ class _HandDifferentiated:
     """A network, its output for a batch, and the gradient of its parameters given that of the output."""
 
     def __init__(self, network: ConditionalNetwork) -> None:
-        self.network, self.layout = network, network.layout
+        self.network, self.layout, self.workspace = network, network.layout, Workspace()
         # Where there is no multilayer part, autograd does it all and there is nothing left to accumulate.
         self.parameters = [] if self.layout is None else network.mlp_parameters()
 
@@ -231,7 +218,9 @@ class _HandDifferentiated:
         extractor = self.network.extractor
         self.features = x if extractor is None else extractor(x)
         with torch.no_grad():
-            out, self.cache = conditional_mlp.forward(self.layout, self.parameters, self.features.detach())
+            out, self.cache = conditional_mlp.forward(
+                self.layout, self.parameters, self.features.detach(), self.workspace
+            )
         return out
 
     @torch.no_grad()
@@ -242,7 +231,7 @@ class _HandDifferentiated:
             return []
         through_features = self.features.requires_grad
         grad_features, grads = conditional_mlp.backward(
-            self.layout, self.parameters, self.cache, grad_out, through_features
+            self.layout, self.parameters, self.cache, grad_out, self.workspace, through_features
         )
         if through_features:
             self.features.backward(grad_features)
