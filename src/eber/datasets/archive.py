@@ -123,7 +123,7 @@ def unpack(
 def _safe_name(name: str, path: Path) -> str:
     pure = PurePosixPath(name.replace("\\", "/"))
     drive = re.match(r"[A-Za-z]:", name)
-    if pure.is_absolute() or drive or ".." in pure.parts or "\0" in name or not pure.parts:
+    if pure.is_absolute() or drive or ".." in pure.parts or "\0" in name:
         raise UnsafeArchiveError(
             f"{path} holds the name {name!r}, which leads out of the folder. Nothing was unpacked."
         )

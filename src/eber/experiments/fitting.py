@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from eber.datasets.base import MultiEnvironmentData
 from eber.estimators import EBERClassifier, ERMClassifier, FishrClassifier, IRMClassifier, VRExClassifier
 from eber.estimators.base import EnvironmentClassifier
 from eber.metrics import find_metric
+from eber.model_selection import Choice, Fold, SelectionRule, choose_weight, subsample
 
 CLASSIFIERS: dict[str, type[EnvironmentClassifier]] = {
     "EBER": EBERClassifier,
@@ -27,6 +28,9 @@ PENALISED = ("IRM", "V-REx", "Fishr")
 Validation = Callable[[EnvironmentClassifier], float]
 """What a weight is chosen by: a fitted classifier's loss on validation data, smaller is better."""
 
+Preparation = Callable[[MultiEnvironmentData, MultiEnvironmentData], tuple[MultiEnvironmentData, MultiEnvironmentData]]
+"""Training rows and other rows, both transformed by what was learned from the training rows alone."""
+
 
 @dataclass(frozen=True)
 class Fitted:
@@ -35,6 +39,38 @@ class Fitted:
     classifier: EnvironmentClassifier
     seconds: float
     penalty_weight: float | None = None
+
+
+@dataclass(frozen=True)
+class WeightSearch:
+    """How a penalty weight is chosen within the training environments.
+
+    Parameters
+    ----------
+    grid : sequence of float
+    rule : SelectionRule
+        What is fitted on and what is validated on.
+    rows_per_environment : int
+        Rows of each environment that the search uses; zero for all. The final fit always uses all.
+    prepare : Preparation, optional
+        Fitted anew on each fold, so that no validation row has a part in it.
+    """
+
+    grid: Sequence[float]
+    rule: SelectionRule
+    rows_per_environment: int = 0
+    prepare: Preparation = field(default=lambda train, other: (train, other))
+
+    def run(self, method: str, train: MultiEnvironmentData, parameters: Mapping[str, Any], seed: int) -> Choice:
+        """Choose the weight with the least mean NLL on the folds' validation rows; `train` is not yet prepared."""
+        rows = subsample(train, self.rows_per_environment, seed)
+
+        def loss(weight: float, fold: Fold) -> float:
+            fitted_on, validated_on = self.prepare(rows.select(fold[0]), rows.select(fold[1]))
+            fitted = fit(CLASSIFIERS[method](**parameters, penalty_weight=weight), fitted_on)
+            return validation_nll(validated_on)(fitted.classifier)
+
+        return choose_weight(self.grid, self.rule(rows, seed), loss)
 
 
 def fit(classifier: EnvironmentClassifier, train: MultiEnvironmentData) -> Fitted:

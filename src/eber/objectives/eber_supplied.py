@@ -6,6 +6,7 @@ Only f0, h and f1 are learned then, and all expectations are exact sums over gri
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -18,8 +19,8 @@ from eber.objectives.base import Batch, LossTerms
 from eber.objectives.eber import TERMS
 from eber.posteriors import SuppliedPosteriors
 
-LOG_ZERO = -700.0
-"""Stands for log 0 at nodes outside a window; its exponential is the smallest normal float64, or zero."""
+LOG_ZERO = -80.0
+"""Stands for log 0: its exponential is nothing beside one in float32, and not yet so small as to be slow."""
 
 
 @dataclass(frozen=True)
@@ -32,43 +33,42 @@ class SuppliedEBERObjective:
 
     def __call__(self, module: EBERNetworks, batch: Batch, step: int, generator: torch.Generator) -> LossTerms:
         """See `Objective`."""
+        # Batch first here, as the grid comes: windows of nodes are the long axis, and they stay contiguous.
         grid = self.posteriors(batch.x.double().numpy())
-        like = batch.x
+        like, y, rows = batch.x, batch.y, torch.arange(len(batch.y))
         z = torch.from_numpy(grid.z.T.copy()).to(like)  # (L, Q)
         index = torch.from_numpy(grid.index)  # (m, W)
-        log_q = torch.from_numpy(grid.log_q).clamp_(min=LOG_ZERO).movedim(0, -1)  # (K, m, W, B)
-        log_q_zxye = log_q.to(like)
+        log_q_zxye = torch.from_numpy(grid.log_q).to(like).clamp_(min=LOG_ZERO)  # (B, K, m, W)
         q_zxye = log_q_zxye.exp()
-        y, (m, W), B = batch.y, index.shape, len(batch.y)
 
-        log_h = module.log_p_e_given_x(batch.x)
-        log_p_e = log_h if batch.log_p_e_given_x is None else batch.log_p_e_given_x  # (m, B)
+        log_h = module.log_p_e_given_x(batch.x)  # (m, B)
+        log_p_e = log_h if batch.log_p_e_given_x is None else batch.log_p_e_given_x
         log_p_y = module.log_p_y_given_xe(batch.x)  # (K, m, B)
-        p_e_given_xy = torch.softmax(at_label(log_p_y, y, 0) + log_p_e, 0)  # (m, B)
-        log_lik = at_label(module.log_p_y_given_z(z)[:, index][..., None].expand(-1, -1, -1, B), y, 0)  # (m, W, B)
+        p_e_given_xy = torch.softmax(at_label(log_p_y, y, 0) + log_p_e, 0).T  # (B, m)
+        log_p_y_given_z = module.log_p_y_given_z(z)[:, index][y]  # (B, m, W)
 
-        q_label, log_q_label = at_label(q_zxye, y, 0), at_label(log_q_zxye, y, 0)  # (m, W, B)
-        q_zxe = torch.einsum("keb,kewb->ewb", log_p_y.exp(), q_zxye)  # (m, W, B)
-        tiny = torch.finfo(like.dtype).tiny
+        q_label, log_q_label = q_zxye[rows, y], log_q_zxye[rows, y]  # (B, m, W)
+        q_zxe = (log_p_y.exp().permute(2, 0, 1)[..., None] * q_zxye).sum(1)  # (B, m, W)
+        floor = math.exp(LOG_ZERO)
 
         def on_windows(weight: Tensor, q: Tensor) -> Tensor:
-            """Log sum_e weight_e q_e on the whole grid, read back on every window: (m, B), (m, W, B) -> (m, W, B)."""
-            mass = torch.zeros(z.shape[1], B, dtype=like.dtype)
-            mass = mass.index_add(0, index.reshape(-1), (weight[:, None] * q).reshape(m * W, B))
-            return mass.clamp(min=tiny).log()[index]
+            """log sum_e weight_e q_e on the whole grid, read back on every window: (B, m), (B, m, W) -> (B, m, W)."""
+            mass = torch.zeros(len(y), z.shape[1], dtype=like.dtype)
+            mass = mass.index_add(1, index.flatten(), (weight[..., None] * q).flatten(1))
+            return mass.clamp(min=floor).log()[:, index]
 
-        log_q_zxe = q_zxe.clamp(min=tiny).log()
-        log_q_zxy, log_q_zx = on_windows(p_e_given_xy, q_label), on_windows(log_p_e.exp(), q_zxe)
+        log_q_zxe = q_zxe.clamp(min=floor).log()
+        log_q_zxy, log_q_zx = on_windows(p_e_given_xy, q_label), on_windows(log_p_e.exp().T, q_zxe)
 
         def expect(integrand: Tensor) -> Tensor:
-            return (q_label * integrand).sum(1)  # (m, B)
+            return (q_label * integrand).sum(2)  # (B, m)
 
-        likelihood, kl = expect(log_lik), expect(log_q_label - log_q_zxe)
+        likelihood, kl = expect(log_p_y_given_z), expect(log_q_label - log_q_zxe)
         posterior_coupling, prior_coupling = expect(log_q_label - log_q_zxy), expect(log_q_zxe - log_q_zx)
-        observed = F.one_hot(batch.e, m).T.to(like)
+        observed = F.one_hot(batch.e, module.n_environments).to(like)
 
         def average(weight: Tensor, values: Tensor) -> Tensor:
-            return (weight * values).sum(0).mean()
+            return (weight * values).sum(1).mean()
 
         stratified = (likelihood, kl, posterior_coupling, prior_coupling)
         terms = [average(p_e_given_xy, term) for term in stratified]

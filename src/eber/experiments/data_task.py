@@ -1,0 +1,204 @@
+"""What the four data experiments share: split, prepare on training environments, fit, score on the held-out one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eber.datasets.base import MultiEnvironmentData
+from eber.estimators import PAPER_FORM, EBERClassifier, ERMClassifier
+from eber.estimators.base import EnvironmentClassifier
+from eber.experiments.cell import MAIN, Cell, CellResult
+from eber.experiments.fitting import CLASSIFIERS, PENALISED, Fitted, Preparation, WeightSearch, fit
+from eber.experiments.parametric import ERM_SAME_RECIPE
+from eber.metrics import score
+from eber.model_selection import find_rule
+
+ADAPTED = "adapted"
+"""The variant of EBER whose mixture of environments is re-estimated from the unlabelled held-out rows."""
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "EBER lambda_env=0": {"env_loss_weight": 0.0},
+    "EBER in the paper's plain form": {**PAPER_FORM, "env_loss_weight": 0.0},
+}
+"""EBER with something replaced: without an environment loss, as the paper has it here, and with its plain form too."""
+
+ABLATIONS = (*CHANGES, ERM_SAME_RECIPE)
+
+FIT_PARAMETERS: dict[str, Any] = {
+    "latent_dim": 1,
+    "env_loss_weight": 1.0,
+    "tie_weight": 0.5,
+    "objective": "stratified",
+    "learning_rate": 1e-3,
+    "batch_size": 128,
+    "penalty_weights": (0.01, 0.1, 1.0, 10.0, 100.0),
+}
+"""Parameters that all four have, as the paper or, for EBER's own, the default recipe has them."""
+
+_EBER_PARAMETERS = ("latent_dim", "env_loss_weight", "tie_weight", "objective")
+_SHARED_PARAMETERS = ("hidden_dims", "representation_dim", "epochs", "batch_size", "learning_rate", "clip_norm")
+
+Split = tuple[MultiEnvironmentData, MultiEnvironmentData]
+
+
+class Transformer(Protocol):
+    """What of scikit-learn's transformers is used here."""
+
+    def fit(self, X: NDArray[Any]) -> Self: ...
+
+    def transform(self, X: NDArray[Any]) -> NDArray[Any]: ...
+
+
+def learned_on_training(make: Callable[[], Transformer]) -> Preparation:
+    """Fit a transformer to the training rows, apply it to both."""
+
+    def prepare(train: MultiEnvironmentData, other: MultiEnvironmentData) -> Split:
+        transformer = make().fit(train.X)
+        # Columns may have been dropped; nothing downstream needs their names.
+        first, second = (
+            replace(data, X=transformer.transform(data.X), feature_names=()) for data in (train, other)
+        )
+        return first, second
+
+    return prepare
+
+
+def unchanged(train: MultiEnvironmentData, other: MultiEnvironmentData) -> Split:
+    """No preparation."""
+    return train, other
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What an experiment has to say about a fitted EBER: further scores and arrays of its main variant."""
+
+    scores: Mapping[str, float]
+    arrays: Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class DataTask:
+    """What each data experiment has of its own.
+
+    Parameters
+    ----------
+    split : callable
+        Parameters, data folder and seed -> training and held-out data, not yet prepared.
+    featurizer : str
+    metrics : tuple of str
+    prepare : Preparation
+        Learned from training rows.
+    oracles : mapping
+        Name to callable: held-out data -> p(y|x), shape (n, 2).
+    analyse : callable, optional
+        (EBER, training data, held-out data), both prepared -> Analysis.
+    """
+
+    split: Callable[[Mapping[str, Any], Path, int], Split]
+    featurizer: str
+    metrics: tuple[str, ...]
+    prepare: Preparation = unchanged
+    oracles: Mapping[str, Callable[[MultiEnvironmentData], NDArray[np.float64]]] | None = None
+    analyse: Callable[[EBERClassifier, MultiEnvironmentData, MultiEnvironmentData], Analysis] | None = None
+
+    def run(self, cell: Cell) -> CellResult:
+        """Fit one method on the training environments, score it on the held-out one."""
+        if cell.data_dir is None:
+            raise ValueError(f"Experiment {cell.experiment!r} reads data files: say in which folder they are.")
+        raw_train, raw_test = self.split(cell.parameters, cell.data_dir, cell.seed)
+        if self.oracles and cell.method in self.oracles:
+            return self._run_oracle(cell.method, raw_test)
+        train, test = self.prepare(raw_train, raw_test)
+        shared = self._shared_parameters(cell)
+        extra: dict[str, float] = {}
+        if cell.method in PENALISED:
+            start = time.perf_counter()
+            choice = self._search(cell.parameters).run(cell.method, raw_train, shared, cell.seed)
+            extra = {"penalty_weight": choice.weight, "selection_seconds": time.perf_counter() - start}
+            shared |= {"penalty_weight": choice.weight}
+        fitted = fit(build_classifier(cell.method, shared, cell.parameters), train)
+        scores, seconds, right = self._score(fitted, test)
+        result = CellResult({MAIN: {**scores, **extra}}, {MAIN: seconds}, {"correct": right})
+        classifier = fitted.classifier
+        if cell.method == "EBER":
+            assert isinstance(classifier, EBERClassifier)
+            return self._with_eber_extras(result, Fitted(classifier, fitted.seconds), classifier, train, test)
+        return result
+
+    def _run_oracle(self, name: str, test: MultiEnvironmentData) -> CellResult:
+        assert self.oracles is not None
+        start = time.perf_counter()
+        proba = self.oracles[name](test)
+        classes = np.unique(test.y)
+        return CellResult(
+            {MAIN: score(test.y, proba, classes, self.metrics)},
+            {MAIN: time.perf_counter() - start},
+            {"correct": (classes[proba.argmax(axis=1)] == test.y).astype(np.uint8)},
+        )
+
+    def _with_eber_extras(
+        self,
+        result: CellResult,
+        fitted: Fitted,
+        classifier: EBERClassifier,
+        train: MultiEnvironmentData,
+        test: MultiEnvironmentData,
+    ) -> CellResult:
+        """The same fit after adaptation, the environments it assigns, and the experiment's own analysis."""
+        start = time.perf_counter()
+        adapted = classifier.adapt(test.X)
+        adaptation_seconds = time.perf_counter() - start
+        scores, seconds, _ = self._score(Fitted(adapted, fitted.seconds + adaptation_seconds), test)
+        analysis = self.analyse(classifier, train, test) if self.analyse else Analysis({}, {})
+        return CellResult(
+            {MAIN: {**result.scores[MAIN], **analysis.scores}, ADAPTED: scores},
+            {**result.seconds, ADAPTED: seconds},
+            {
+                **result.arrays,
+                "assigned": classifier.predict_environment_proba(test.X).argmax(axis=1).astype(np.uint8),
+                "environments": np.asarray(classifier.environments_, dtype=np.str_),
+                "adapted_mixture": adapted.adaptation_.mixture,
+                **analysis.arrays,
+            },
+        )
+
+    def _search(self, parameters: Mapping[str, Any]) -> WeightSearch:
+        return WeightSearch(
+            parameters["penalty_weights"],
+            find_rule(parameters["selection"]),
+            parameters.get("selection_rows", 0),
+            self.prepare,
+        )
+
+    def _shared_parameters(self, cell: Cell) -> dict[str, Any]:
+        named = {name: cell.parameters[name] for name in _SHARED_PARAMETERS if name in cell.parameters}
+        return {"featurizer": self.featurizer, "random_state": cell.seed, **named}
+
+    def _score(
+        self, fitted: Fitted, test: MultiEnvironmentData
+    ) -> tuple[dict[str, float], float, NDArray[np.uint8]]:
+        """Scores, seconds of fit and prediction together, as the paper counts them, and which rows are right."""
+        start = time.perf_counter()
+        proba = fitted.classifier.predict_proba(test.X)
+        seconds = fitted.seconds + time.perf_counter() - start
+        classes = fitted.classifier.classes_
+        right = (classes[proba.argmax(axis=1)] == test.y).astype(np.uint8)
+        return score(test.y, proba, classes, self.metrics), seconds, right
+
+
+def build_classifier(method: str, shared: Mapping[str, Any], parameters: Mapping[str, Any]) -> EnvironmentClassifier:
+    """An unfitted classifier of a method by name."""
+    if method == ERM_SAME_RECIPE:
+        recipe = EBERClassifier()
+        return ERMClassifier(**shared, input_scale=recipe.input_scale, average_decay=recipe.average_decay)
+    if method == "EBER" or method in CHANGES:
+        own = {name: parameters[name] for name in _EBER_PARAMETERS}
+        return EBERClassifier(**{**shared, **own, **CHANGES.get(method, {})})
+    return CLASSIFIERS[method](**shared)

@@ -1,0 +1,25 @@
+"""Settings that hold out one environment each, so that nobody can say the split was lucky."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from eber.experiments.parameters import Value
+from eber.experiments.spec import Experiment
+
+_PREFIX = "hold out "
+
+
+def hold_out(environment: str) -> str:
+    """What the setting that holds out an environment is called."""
+    return f"{_PREFIX}{environment}"
+
+
+def hold_out_each(environments: Iterable[str]) -> dict[str, Mapping[str, Value]]:
+    """One setting for each environment, by the parameter ``held_out``."""
+    return {hold_out(environment): {"held_out": environment} for environment in environments}
+
+
+def hold_out_settings(experiment: Experiment) -> list[str]:
+    """The settings of an experiment that hold out one environment each; empty where it has none."""
+    return [setting for setting in experiment.settings if setting.startswith(_PREFIX)]
