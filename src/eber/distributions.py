@@ -91,4 +91,4 @@ def expected_sigmoid(mean: Tensor, variance: Tensor) -> Tensor:
     for weight, slope in zip(PROBIT_WEIGHTS, PROBIT_SLOPES, strict=True):
         scaled = torch.special.ndtr(mean * torch.rsqrt(variance + slope**-2))
         total.add_(scaled, alpha=weight)
-    return total
+    return total.clamp_(max=1.0)  # the weights sum to one only up to rounding

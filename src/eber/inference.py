@@ -91,7 +91,7 @@ class Prediction:
     def p_y_given_x(self) -> NDArray[np.float64]:
         """Equation (pred): the predictions of the environments averaged over p(e|x), (n, K)."""
         averaged: NDArray[np.float64] = np.einsum("nek,ne->nk", self.p_y_given_xe, self.p_e_given_x)
-        return averaged
+        return averaged / averaged.sum(1, keepdims=True)  # rounding may leave a sum of 1 + 2e-16
 
 
 def predict(

@@ -1,11 +1,13 @@
 """Choosing a weight without a look at the environment that is held out.
 
-Both rules see training environments only, and each answers another question:
+All rules see training environments only, and ask one of two questions:
 
 - `leave_one_environment_out`: how well does a model do in an environment that it was not trained on? That is what is
-  asked of it later, at the price of one fit for each environment and weight.
+  asked of it later, at the price of one fit for each environment and weight, and only with three environments or more:
+  a penalty on how environments differ has nothing to compare in one.
 - `training_domain_validation`: how well does it do on new rows of the environments it was trained on? One fit for each
-  weight; the name is DomainBed's (Gulrajani and Lopez-Paz 2021).
+  weight, on nearly as many rows as the final one; the name is DomainBed's (Gulrajani and Lopez-Paz 2021).
+  `training_domain_cross_validation` asks the same five times over, for data sets that are too small to trust one fold.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import LeaveOneGroupOut, StratifiedShuffleSplit
+from sklearn.model_selection import LeaveOneGroupOut, StratifiedKFold
 
 from eber.datasets.base import MultiEnvironmentData
 from eber.exceptions import NonFiniteLossError
@@ -28,7 +30,8 @@ Fold = tuple[NDArray[np.int64], NDArray[np.int64]]
 SelectionRule = Callable[[MultiEnvironmentData, int], list[Fold]]
 """Training data and a seed -> folds."""
 
-VALIDATION_SHARE = 0.2
+N_FOLDS = 5
+"""A fifth of the rows validates."""
 
 
 @dataclass(frozen=True)
@@ -42,30 +45,39 @@ class Choice:
 def leave_one_environment_out(data: MultiEnvironmentData, random_state: int = 0) -> list[Fold]:
     """Each training environment in turn validates a fit on all others; nothing is drawn."""
     names = data.environment_names
-    if len(names) < 2:
+    if len(names) < 3:
         raise ValueError(
-            f"{data.name} has one training environment, {str(names[0])!r}: leaving it out leaves nothing to fit on. "
-            "Use training_domain_validation."
+            f"{data.name} has {len(names)} training environments ({', '.join(map(str, names))}): with one of them left "
+            "out, a penalty has nothing to compare. Use training_domain_validation."
         )
     return list(LeaveOneGroupOut().split(data.X, groups=data.environments))
 
 
 def training_domain_validation(data: MultiEnvironmentData, random_state: int = 0) -> list[Fold]:
-    """One fold: a fifth of each training environment, drawn label by label, validates a fit on the rest.
+    """One fold: a fifth of each training environment, label by label, validates a fit on the rest."""
+    return training_domain_cross_validation(data, random_state)[:1]
 
-    Where an environment has a single row with some label, that row is fitted on.
+
+def training_domain_cross_validation(data: MultiEnvironmentData, random_state: int = 0) -> list[Fold]:
+    """Five folds: each fifth of each training environment, label by label, validates a fit on the rest.
+
+    Where an environment has fewer than five rows of a label, these are fitted on in every fold.
     """
     strata = _strata(data)
-    counts = np.bincount(strata)
-    lonely = np.flatnonzero(counts[strata] < 2)
-    rest = np.flatnonzero(counts[strata] >= 2)
-    splitter = StratifiedShuffleSplit(n_splits=1, test_size=VALIDATION_SHARE, random_state=random_state)
-    fit_rows, validation_rows = next(splitter.split(rest, strata[rest]))
-    return [(np.sort(np.concatenate([rest[fit_rows], lonely])), np.sort(rest[validation_rows]))]
+    many = np.bincount(strata)[strata] >= N_FOLDS
+    few, rest = np.flatnonzero(~many), np.flatnonzero(many)
+    if not len(rest):
+        raise ValueError(f"{data.name}: no training environment has {N_FOLDS} rows of a label to choose a weight by.")
+    splitter = StratifiedKFold(N_FOLDS, shuffle=True, random_state=random_state)
+    return [
+        (np.sort(np.concatenate([rest[fit_rows], few])), rest[validation_rows])
+        for fit_rows, validation_rows in splitter.split(rest, strata[rest])
+    ]
 
 
 SELECTION_RULES: dict[str, SelectionRule] = {
-    rule.__name__: rule for rule in (leave_one_environment_out, training_domain_validation)
+    rule.__name__: rule
+    for rule in (leave_one_environment_out, training_domain_validation, training_domain_cross_validation)
 }
 
 

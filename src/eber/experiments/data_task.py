@@ -11,6 +11,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from eber.audit import LeakAudit
 from eber.datasets.base import MultiEnvironmentData
 from eber.estimators import PAPER_FORM, EBERClassifier, ERMClassifier
 from eber.estimators.base import EnvironmentClassifier
@@ -99,6 +100,8 @@ class DataTask:
         Name to callable: held-out data -> p(y|x), shape (n, 2).
     analyse : callable, optional
         (EBER, training data, held-out data), both prepared -> Analysis.
+    audit : callable, optional
+        (training data, held-out data), neither prepared -> LeakAudit. What it finds is warned of once a seed, by EBER.
     """
 
     split: Callable[[Mapping[str, Any], Path, int], Split]
@@ -107,6 +110,7 @@ class DataTask:
     prepare: Preparation = unchanged
     oracles: Mapping[str, Callable[[MultiEnvironmentData], NDArray[np.float64]]] | None = None
     analyse: Callable[[EBERClassifier, MultiEnvironmentData, MultiEnvironmentData], Analysis] | None = None
+    audit: Callable[[MultiEnvironmentData, MultiEnvironmentData], LeakAudit] | None = None
 
     def run(self, cell: Cell) -> CellResult:
         """Fit one method on the training environments, score it on the held-out one."""
@@ -129,7 +133,12 @@ class DataTask:
         classifier = fitted.classifier
         if cell.method == "EBER":
             assert isinstance(classifier, EBERClassifier)
-            return self._with_eber_extras(result, Fitted(classifier, fitted.seconds), classifier, train, test)
+            result = self._with_eber_extras(result, Fitted(classifier, fitted.seconds), classifier, train, test)
+            if self.audit:
+                audit = self.audit(raw_train, raw_test)
+                audit.warn()
+                leaked = np.isin(np.arange(len(test)), audit.leaked_rows).astype(np.uint8)
+                result = replace(result, arrays={**result.arrays, "leaked": leaked})
         return result
 
     def _run_oracle(self, name: str, test: MultiEnvironmentData) -> CellResult:

@@ -9,6 +9,10 @@ from eber.experiments.spec import Experiment
 EXPERIMENTS: dict[str, str] = {
     "motivating": "eber.experiments.motivating:EXPERIMENT",
     "parametric": "eber.experiments.parametric:EXPERIMENT",
+    "colored-mnist": "eber.experiments.colored_mnist:EXPERIMENT",
+    "quasar": "eber.experiments.quasar:EXPERIMENT",
+    "microbiome": "eber.experiments.microbiome:EXPERIMENT",
+    "sepsis": "eber.experiments.sepsis:EXPERIMENT",
 }
 """Name to "module:attribute"; a module is imported only when its experiment is asked for."""
 

@@ -1,0 +1,142 @@
+"""The comparison as an experiment: a fold is a setting, and the ledger keeps what is finished."""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eber.compare.methods import METHODS, Effort, fit_method
+from eber.estimators import EBERClassifier
+from eber.exceptions import AdaptationWarning
+from eber.experiments.cell import MAIN, Cell, CellResult
+from eber.experiments.spec import Experiment
+from eber.inference import entropy
+from eber.metrics import METRICS, score
+from eber.tables.preprocessing import Preprocessing
+from eber.tables.training import TrainingTable, fingerprint, read_training_table
+
+NAME = "compare"
+ADAPTED = "adapted"
+"""The variant of EBER whose mixture of environments was re-estimated from the held-out rows, without their labels."""
+SHOWN_LATENTS = 400
+"""Rows of a fold whose latent coordinates are kept for the picture."""
+
+
+def comparison(
+    folds: Mapping[str, Sequence[str]],
+    *,
+    label: str,
+    environment: str,
+    drop: Sequence[str] = (),
+    features: Sequence[str] | None = None,
+    effort: Effort = Effort(),  # noqa: B008 (frozen)
+    metric: str = "nll",
+) -> Experiment:
+    """The comparison of all methods on one table, declared."""
+    return Experiment(
+        name=NAME,
+        title=f"Predicting {label} in a new {environment}",
+        description="Each environment is held out in turn, and every method learns from the others.",
+        parameters={
+            "label": label,
+            "environment": environment,
+            "drop": json.dumps(list(drop)),
+            "features": json.dumps(None if features is None else list(features)),
+            "steps": effort.steps,
+            "penalty_weights": effort.penalty_weights,
+            "held_out": "[]",
+        },
+        settings={fold: {"held_out": json.dumps(list(members))} for fold, members in folds.items()},
+        methods=METHODS,
+        metrics=tuple(METRICS),
+        primary_metric=metric,
+        reference_method=METHODS[0],
+        run_cell=run_cell,
+        fingerprint=fingerprint,
+    )
+
+
+def run_cell(cell: Cell) -> CellResult:
+    """Fit one method without one fold's environments, and score it on them."""
+    p = cell.parameters
+    assert cell.data_dir is not None
+    table = _read(cell.data_dir, p["label"], p["environment"], p["drop"], p["features"], cell.data)
+    held = np.isin(table.environments, json.loads(p["held_out"]))
+    effort = Effort(p["steps"], tuple(p["penalty_weights"]))
+    return evaluate_fold(table, held, cell.method, cell.seed, effort)
+
+
+def evaluate_fold(
+    table: TrainingTable, held: NDArray[np.bool_], method: str, seed: int, effort: Effort
+) -> CellResult:
+    """Scores, times and what the report draws, of one method on held-out rows.
+
+    Preprocessing is learned from the training rows alone.
+
+    Parameters
+    ----------
+    table : TrainingTable
+    held : array of shape (n,)
+        Whether a row is held out.
+    """
+    train, test = np.flatnonzero(~held), np.flatnonzero(held)
+    preprocessing = Preprocessing.fit(table.columns.select(train), table.schema)
+    X, X_test = (preprocessing.transform(table.columns.select(rows)) for rows in (train, test))
+    start = time.perf_counter()
+    fitted = fit_method(method, X, table.y[train], table.environments[train], seed, effort)
+    seconds = {MAIN: time.perf_counter() - start}
+    classifier = fitted.classifier
+    proba = classifier.predict_proba(X_test)
+    y = table.y[test]
+    scores = {MAIN: score(y, proba, classifier.classes_, METRICS)}
+    if fitted.penalty_weight is not None:
+        scores[MAIN]["penalty_weight"] = fitted.penalty_weight
+    arrays: dict[str, NDArray[Any]] = {
+        "proba": proba.astype(np.float32),
+        "label": np.searchsorted(classifier.classes_, y),
+    }
+    if isinstance(classifier, EBERClassifier):
+        adapted, more = _look_inside(classifier, X_test, y, seed)
+        scores[ADAPTED] = adapted
+        arrays |= more
+    return CellResult(scores, seconds, arrays)
+
+
+def _look_inside(
+    classifier: EBERClassifier, X: NDArray[np.float32], y: NDArray[Any], seed: int
+) -> tuple[dict[str, float], dict[str, NDArray[Any]]]:
+    """What EBER says beyond probabilities: p(e|x), latents, the split of uncertainty, and what adaptation gains."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AdaptationWarning)  # whether to trust it is kept as a number
+        adapted = classifier.adapt(X)
+    scores = score(y, adapted.predict_proba(X), classifier.classes_, METRICS)
+    scores["trusted"] = float(adapted.adaptation_.trusted)
+    split = classifier.explain_uncertainty(X)
+    p_e = classifier.predict_environment_proba(X)
+    rows = np.sort(np.random.default_rng(seed).permutation(len(X))[:SHOWN_LATENTS])
+    return scores, {
+        "environments": classifier.environments_.astype(str),
+        "p_e": p_e.mean(0),
+        "environment_entropy": entropy(p_e).mean(keepdims=True),
+        "mixture": adapted.adaptation_.mixture,
+        "within": split["within_environments"].to_numpy(np.float32),
+        "between": split["between_environments"].to_numpy(np.float32),
+        "latent": classifier.transform(X[rows]).astype(np.float32),
+        "latent_rows": rows,
+    }
+
+
+@lru_cache(maxsize=1)
+def _read(path: Path, label: str, environment: str, drop: str, features: str, data: str) -> TrainingTable:
+    """The table, read once by each worker; `data` is its fingerprint, so that another content is another entry."""
+    return read_training_table(
+        path, label=label, environment=environment, drop=json.loads(drop), features=json.loads(features)
+    )

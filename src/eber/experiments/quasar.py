@@ -1,0 +1,102 @@
+"""Quasars and stars of the Sloan survey: environments are regions of the sky."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from sklearn.preprocessing import StandardScaler
+
+from eber.datasets.base import MultiEnvironmentData
+from eber.datasets.quasar import FILE_NAMES, load_quasar, most_shifted_environment
+from eber.experiments.cell import Cell, CellResult
+from eber.experiments.data_paper import QUASAR
+from eber.experiments.data_task import ABLATIONS, FIT_PARAMETERS, DataTask, Split, learned_on_training
+from eber.experiments.fingerprint import fingerprint_files
+from eber.experiments.fitting import CLASSIFIERS
+from eber.experiments.holdouts import hold_out_each
+from eber.experiments.results import Results
+from eber.experiments.spec import Experiment
+from eber.report.agreement_figure import agreement_figures
+from eber.report.feature_figure import draw_assigned_features
+from eber.report.figures import ReportFigure
+
+MOST_SHIFTED = "most shifted"
+METRICS = ("nll", "accuracy", "ece")
+
+_load = lru_cache(maxsize=2)(load_quasar)
+
+
+def split(parameters: Mapping[str, Any], data_dir: Path, seed: int) -> Split:
+    """Hold out one region: the one named, or the one whose share of quasars is farthest from the others'."""
+    data: MultiEnvironmentData = _load(data_dir, binning=parameters["binning"])
+    held_out = parameters["held_out"]
+    return data.split(most_shifted_environment(data) if held_out == MOST_SHIFTED else held_out)
+
+
+TASK = DataTask(split, "mlp", METRICS, learned_on_training(StandardScaler))
+
+
+def run_cell(cell: Cell) -> CellResult:
+    """Fit one method on four regions, score it on the fifth."""
+    return TASK.run(cell)
+
+
+def fingerprint(data_dir: Path) -> str:
+    """Of the table of objects."""
+    return fingerprint_files(data_dir, "sdss", FILE_NAMES, "quasar")
+
+
+def figures(results: Results) -> Sequence[ReportFigure]:
+    """Who agrees with whom, and which training region each held-out object is taken for."""
+    data_dir = Path(results.run["data_dir"])
+    drawn: list[ReportFigure] = [*agreement_figures(results)]
+    for setting in ("latitude", "longitude"):
+        seeds = results.seeds("EBER", setting)
+        if not seeds:
+            continue
+        arrays = results.arrays("EBER", seeds[0], setting)
+        train, test = TASK.prepare(*split(results.experiment.resolve(setting, results.run["overrides"]), data_dir, 0))
+        names = load_quasar(data_dir).feature_names
+        drawn.append(draw_assigned_features(setting, names, train, test, arrays["environments"][arrays["assigned"]]))
+    return drawn
+
+
+EXPERIMENT = Experiment(
+    name="quasar",
+    title="Quasars and stars",
+    description=(
+        "Is an object of the Sloan Digital Sky Survey a quasar or a star? Features are the four adjacent colours and "
+        "the r magnitude, standardised on the training environments. Environments are the quintiles of the absolute "
+        "Galactic latitude; the one whose share of quasars is farthest from the others' is held out. Penalty weights "
+        "of IRM, V-REx and Fishr are chosen anew under each seed by NLL within the training environments (parameter "
+        "selection)."
+    ),
+    parameters={
+        **FIT_PARAMETERS,
+        "binning": "latitude",
+        "held_out": MOST_SHIFTED,
+        "hidden_dims": (16, 16),
+        "representation_dim": 8,
+        "epochs": 10,
+        "selection": "training_domain_validation",
+    },
+    settings={
+        "latitude": {},
+        "longitude": {"binning": "longitude"},
+        **hold_out_each(f"b_q{k}" for k in range(1, 6)),
+    },
+    default_settings=("latitude",),
+    methods=tuple(CLASSIFIERS),
+    ablations=ABLATIONS,
+    metrics=METRICS,
+    primary_metric="nll",
+    reference_method="EBER",
+    run_cell=run_cell,
+    paper={"latitude": QUASAR},
+    figures=figures,
+    discussion="TODO",
+    fingerprint=fingerprint,
+)

@@ -1,0 +1,77 @@
+"""Where methods agree: rows on which all are right or all wrong, and who is right where they differ."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from eber.experiments.agreement import Agreement, agreements
+from eber.experiments.results import Results
+from eber.report.figures import INK, PALETTE, ReportFigure, style
+
+
+def agreement_figures(results: Results) -> Sequence[ReportFigure]:
+    """One figure for each setting in which the reference method and another one have finished a common seed."""
+    drawn = []
+    for setting in results.experiment.settings:
+        found = agreements(results, setting)
+        if found:
+            drawn.append(draw_agreement(setting, results.experiment.reference_method, found))
+    return drawn
+
+
+def draw_agreement(setting: str, reference: str, found: Sequence[Agreement]) -> ReportFigure:
+    """Means over seeds; whiskers reach from the lowest seed to the highest."""
+    agree = {
+        "all right": [seed.all_right for seed in found],
+        "all wrong": [seed.all_wrong for seed in found],
+    }
+    with_reference = {
+        method: [seed.right_with_reference[method] for seed in found] for method in found[0].right_with_reference
+    }
+    without_reference = {
+        method: [seed.right_without_reference[method] for seed in found] for method in found[0].right_without_reference
+    }
+    with style():
+        figure = Figure(figsize=(9.6, 3.2))
+        left, middle, right = figure.subplots(1, 3, sharey=True)
+        _bars(left, agree, PALETTE[0])
+        _bars(middle, with_reference, PALETTE[2])
+        _bars(right, without_reference, PALETTE[1])
+        left.set(ylabel="share of rows", ylim=(0, 1), title="All test rows")
+        middle.set_title(f"Methods differ, {reference} right")
+        right.set_title(f"Methods differ, {reference} wrong")
+        for axes in (middle, right):
+            axes.axhline(0.5, color=INK, linestyle="--", linewidth=1)
+    words = "; ".join(
+        f"{method} {np.mean(shares):.2f} where {reference} is right, {np.mean(without_reference[method]):.2f} where "
+        f"it is wrong"
+        for method, shares in with_reference.items()
+    )
+    seeds = "one seed" if len(found) == 1 else f"{len(found)} seeds, whiskers from the lowest to the highest"
+    return ReportFigure(
+        re.sub(r"[^A-Za-z0-9._=-]+", "-", f"agreement-{setting}"),
+        figure,
+        f"Agreement between methods, {setting}; {seeds}. Left: rows on which all methods are right, or all wrong. "
+        f"Middle and right: among rows on which methods differ, how often each other method is right where {reference} "
+        f"is right, and where it is wrong. The dashed line marks 0.5.",
+        f"Bars. All right: {np.mean(agree['all right']):.2f}; all wrong: {np.mean(agree['all wrong']):.2f} of the "
+        f"rows. Where methods differ: {words}.",
+    )
+
+
+def _bars(axes: Axes, shares: Mapping[str, Sequence[float]], colour: str) -> None:
+    """One bar for each name; shares of no rows at all (NaN) leave a gap."""
+    values = np.array(list(shares.values()))  # (names, seeds)
+    mean = values.mean(axis=1)
+    low, high = mean - values.min(axis=1), values.max(axis=1) - mean
+    whiskers = np.stack([low, high]) if values.shape[1] > 1 else None
+    axes.bar(range(len(mean)), mean, width=0.62, color=colour, yerr=whiskers, ecolor=INK, capsize=3)
+    for x, value in enumerate(mean):
+        if np.isfinite(value):
+            axes.annotate(f"{value:.2f}", (x, 0), (0, 3), textcoords="offset points", ha="center", color="white")
+    axes.set_xticks(range(len(mean)), list(shares))

@@ -1,0 +1,66 @@
+"""Feature distributions by training environment, with the held-out rows that are taken for each of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from eber.datasets.base import MultiEnvironmentData
+from eber.report.figures import INK, PALETTE, ReportFigure, style
+
+_BINS = 40
+_SHOWN = (0.005, 0.995)  # quantiles of the training rows between which an axis runs
+
+
+def draw_assigned_features(
+    setting: str,
+    feature_names: Sequence[str],
+    train: MultiEnvironmentData,
+    test: MultiEnvironmentData,
+    assigned: NDArray[Any],
+) -> ReportFigure:
+    """A panel for each feature and training environment.
+
+    Parameters
+    ----------
+    setting : str
+    feature_names : sequence of str, one for each column
+    train, test : MultiEnvironmentData
+        Standardised.
+    assigned : array of shape (len(test),)
+        The training environment with the largest p(e|x) of each held-out row.
+    """
+    names = train.environment_names
+    shares = {name: float(np.mean(assigned == name)) for name in names}
+    with style():
+        figure = Figure(figsize=(2.3 * len(names), 1.5 * len(feature_names) + 0.5))
+        panels = figure.subplots(len(feature_names), len(names), sharex="row", sharey="row", squeeze=False)
+        for row, feature in enumerate(feature_names):
+            edges = np.linspace(*np.quantile(train.X[:, row], _SHOWN), _BINS + 1)
+            for column, name in enumerate(names):
+                axes = panels[row, column]
+                axes.hist(train.X[train.environments == name, row], edges, density=True, color="#9aa0a6")
+                axes.hist(test.X[:, row], edges, density=True, histtype="step", color=INK, linewidth=0.9, linestyle=":")
+                if shares[name] > 0:
+                    taken = test.X[assigned == name, row]
+                    axes.hist(taken, edges, density=True, histtype="step", color=PALETTE[1], linewidth=1.4)
+                axes.set_yticks([])
+                if row == 0:
+                    axes.set_title(f"{name} ({shares[name]:.0%})", fontsize="small")
+            panels[row, 0].set_ylabel(feature)
+    words = ", ".join(f"{share:.0%} for {name}" for name, share in shares.items())
+    held_out = ", ".join(str(name) for name in test.environment_names)
+    return ReportFigure(
+        re.sub(r"[^A-Za-z0-9._=-]+", "-", f"features-{setting}"),
+        figure,
+        f"Standardised features by training environment (grey), {setting}, first seed. Dotted: all held-out rows "
+        f"({held_out}). Coloured: the held-out rows whose largest p(e|x) is that environment's; their share stands in "
+        "the title.",
+        f"Histograms of {len(feature_names)} features in {len(names)} training environments. Held-out rows are taken "
+        f"as follows: {words}.",
+    )

@@ -1,0 +1,178 @@
+"""What a column means: numbers, yes or no, categories, or something that no model here can use.
+
+The rules are the same when a model is fitted and when it is used. A column of text is
+
+- *boolean* when all its values are true/false or yes/no, in any letter case;
+- *numeric* when all its values are numbers, or nearly all: up to `MAX_ODD_TEXTS` different texts (such as "<0.5" or
+  "unknown") in up to `MAX_ODD_SHARE` of the rows then count as missing, and are remembered by name;
+- a *date* when nearly all its values look like one;
+- *categorical* otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eber.tables.arrow import pa, pc
+
+Kind = Literal["numeric", "boolean", "categorical", "date", "unusable"]
+
+MAX_ODD_SHARE = 0.05
+MAX_ODD_TEXTS = 20
+BOOLEAN_WORDS = {"true": True, "yes": True, "false": False, "no": False}
+_NUMBER = r"^\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$|^\s*[+-]?[iI][nN][fF](inity)?\s*$"
+_DATE = (
+    r"^\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})|\d{1,2}[- ][A-Za-z]{3,9}[- ]\d{2,4})"
+    r"([ T]\d{1,2}:\d{2}.*)?\s*$|^\s*\d{1,2}:\d{2}(:\d{2})?\s*$"
+)
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a column was found to be.
+
+    Parameters
+    ----------
+    kind : str
+        "numeric", "boolean", "categorical", "date" or "unusable".
+    odd_texts : tuple of str
+        Texts in a numeric column that count as missing.
+    """
+
+    kind: Kind
+    odd_texts: tuple[str, ...] = ()
+
+
+def find_meaning(column: Any, decimal_comma: bool) -> Meaning:
+    """Decide what a pyarrow column is."""
+    column = _plain(column)
+    kind = _kind_of_type(column.type)
+    if kind is not None:
+        return Meaning(kind)
+    distinct = pc.value_counts(column.drop_null()).flatten()
+    values, counts = distinct[0], distinct[1].to_numpy()
+    total = counts.sum()
+    if total == 0:
+        return Meaning("categorical")
+    if pc.all(pc.is_in(_words(values), pa.array(list(BOOLEAN_WORDS)))).as_py():
+        return Meaning("boolean")
+    is_number = _looks_like(_number_texts(values, decimal_comma), _NUMBER)
+    odd = ~is_number
+    if is_number.any() and odd.sum() <= MAX_ODD_TEXTS and counts[odd].sum() <= MAX_ODD_SHARE * total:
+        return Meaning("numeric", tuple(sorted(values.filter(pa.array(odd)).to_pylist())))
+    if counts[_looks_like(values, _DATE)].sum() >= (1 - MAX_ODD_SHARE) * total:
+        return Meaning("date")
+    return Meaning("categorical")
+
+
+def as_numbers(column: Any, decimal_comma: bool, odd_texts: tuple[str, ...], where: str) -> NDArray[np.float64]:
+    """A column as float64 with NaN where missing; infinities count as missing.
+
+    Raises
+    ------
+    ValueError
+        For a text that is no number and not among `odd_texts`; `where` says in which file and column.
+    """
+    column = _plain(column)
+    if pa.types.is_string(column.type):
+        texts = column
+        if odd_texts:
+            odd = pc.is_in(texts, pa.array(odd_texts))
+            texts = pc.if_else(odd, pa.scalar(None, pa.string()), texts)
+        texts = pc.utf8_trim_whitespace(_number_texts(texts, decimal_comma))
+        bad = np.flatnonzero(~_looks_like(texts, _NUMBER) & ~texts.is_null().to_numpy(zero_copy_only=False))
+        if len(bad):
+            raise ValueError(
+                f"{where} holds numbers, but row {bad[0] + 1} of the rows being read has {column[int(bad[0])].as_py()!r}. "
+                "Correct it, or leave it empty if the value is missing."
+            )
+        column = pc.cast(pc.utf8_ltrim(texts, "+"), pa.float64())
+    elif _kind_of_type(column.type) not in ("numeric", "boolean"):
+        raise ValueError(f"{where} holds numbers in the data of the fit, but values of type {column.type} here.")
+    else:
+        column = _to_float(column)
+    numbers: NDArray[np.float64] = np.array(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+    numbers[np.isinf(numbers)] = np.nan
+    return numbers
+
+
+def as_booleans(column: Any, where: str) -> NDArray[np.float64]:
+    """A column of true/false, yes/no or 1/0 as float64, with NaN where missing."""
+    column = _plain(column)
+    if pa.types.is_string(column.type):
+        words = _words(column)
+        yes = pc.is_in(words, pa.array([*(word for word, value in BOOLEAN_WORDS.items() if value), "1"]))
+        no = pc.is_in(words, pa.array([*(word for word, value in BOOLEAN_WORDS.items() if not value), "0"]))
+        known = pc.or_(pc.or_(yes, no), words.is_null()).to_numpy(zero_copy_only=False)
+        if not known.all():
+            row = int(np.argmin(known))
+            raise ValueError(f"{where} holds true/false or yes/no, but {column[row].as_py()!r} is neither.")
+        column = pc.if_else(words.is_null(), pa.scalar(None, pa.bool_()), yes)
+    elif _kind_of_type(column.type) not in ("numeric", "boolean"):
+        raise ValueError(f"{where} holds true/false or yes/no, but values of type {column.type} here.")
+    numbers: NDArray[np.float64] = np.array(_to_float(column).to_numpy(zero_copy_only=False), dtype=np.float64)
+    if not np.isin(numbers[~np.isnan(numbers)], (0.0, 1.0)).all():
+        raise ValueError(f"{where} holds true/false or yes/no in the data of the fit, but other numbers here.")
+    return numbers
+
+
+def as_texts(column: Any) -> Any:
+    """A column as a pyarrow array of text; whole numbers are written without a decimal point, whatever their type."""
+    column = _plain(column)
+    if pa.types.is_string(column.type):
+        return pc.utf8_trim_whitespace(column)
+    if pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
+        values = np.asarray(column.to_numpy(zero_copy_only=False), dtype=object)
+        return pa.array([None if value is None or value != value else f"{float(value):.15g}" for value in values])
+    return pc.cast(column, pa.string())
+
+
+def _plain(column: Any) -> Any:
+    """One array, with dictionaries and large or viewed strings as plain strings."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if isinstance(column, pa.ChunkedArray):  # too large for one array of text
+        raise ValueError("A column of text is larger than 2 GiB; split the table into several files.")
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type):
+        column = pc.cast(column, pa.string())
+    if pa.types.is_null(column.type):
+        column = pc.cast(column, pa.string())
+    return column
+
+
+def _kind_of_type(type_: Any) -> Kind | None:
+    """The meaning that a type settles; None for text, which has to be looked at."""
+    t = pa.types
+    if t.is_string(type_):
+        return None
+    if t.is_integer(type_) or t.is_floating(type_) or t.is_decimal(type_):
+        return "numeric"
+    if t.is_boolean(type_):
+        return "boolean"
+    return "date" if t.is_temporal(type_) else "unusable"
+
+
+def _to_float(column: Any) -> Any:
+    if pa.types.is_float16(column.type):
+        column = pc.cast(column, pa.float32())
+    # Integers beyond 2**53 lose digits that no model here could use.
+    return pc.cast(column, pa.float64(), safe=False)
+
+
+def _words(values: Any) -> Any:
+    return pc.utf8_lower(pc.utf8_trim_whitespace(values))
+
+
+def _number_texts(values: Any, decimal_comma: bool) -> Any:
+    return pc.replace_substring(values, ",", ".") if decimal_comma else values
+
+
+def _looks_like(values: Any, pattern: str) -> NDArray[np.bool_]:
+    found = pc.fill_null(pc.match_substring_regex(values, pattern), False)
+    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)

@@ -1,0 +1,202 @@
+"""Tables on disk, whatever their format: CSV (also compressed), Parquet, or a folder of Parquet files.
+
+Columns of a CSV file come as text, exactly as they were written; what they mean is decided in `eber.tables.columns`,
+by the same rules when a model is fitted and when it is used. Rows come in batches, so that a file of any size can be
+worked through in bounded memory.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from eber.tables.arrow import pa, pacsv, pq
+
+BATCH_ROWS = 32_768
+DELIMITERS = (",", ";", "\t", "|")
+MISSING_TEXTS = ("", "NA", "N/A", "n/a", "#N/A", "na", "NaN", "nan", "NAN", "null", "NULL", "None", ".", "?", "-")
+"""What counts as a missing value in a CSV file."""
+HEAD_BYTES = 1 << 20
+PARQUET_SUFFIXES = (".parquet", ".pq")
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A table on disk.
+
+    Parameters
+    ----------
+    path : Path
+        The file, or the folder.
+    kind : str
+        "csv" or "parquet".
+    names : tuple of str
+        Columns, each name once: the second column called "age" is "age.2".
+    delimiter : str
+        Of a CSV file.
+    parts : tuple of Path
+        Files that hold the rows, in order.
+    notes : tuple of str
+        What a reader should know about how the file was read.
+    """
+
+    path: Path
+    kind: Literal["csv", "parquet"]
+    names: tuple[str, ...]
+    delimiter: str
+    parts: tuple[Path, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def decimal_comma(self) -> bool:
+        """Whether numbers are written as 3,5: in CSV files whose columns are separated by semicolons."""
+        return self.delimiter == ";"
+
+    def batches(self, columns: Sequence[str] | None = None, rows: int = BATCH_ROWS) -> Iterator[Any]:
+        """The given columns (all when None) as pyarrow tables of at most `rows` rows."""
+        wanted = list(self.names if columns is None else columns)
+        source = self._csv_batches() if self.kind == "csv" else self._parquet_batches(wanted, rows)
+        try:
+            for batch in source:
+                table = pa.Table.from_batches([batch]).rename_columns(self._read_names(batch)).select(wanted)
+                for start in range(0, table.num_rows, rows):
+                    yield table.slice(start, rows)
+        except pa.ArrowInvalid as error:
+            raise ValueError(_reading_error(self.path, error)) from error
+
+    def read(self, columns: Sequence[str] | None = None) -> Any:
+        """The given columns (all when None) of all rows, as one pyarrow table."""
+        parts = list(self.batches(columns))
+        if not parts:
+            raise ValueError(f"{self.path} has columns but no rows.")
+        return pa.concat_tables(parts)
+
+    def _read_names(self, batch: Any) -> list[str]:
+        """Our names for the columns of a batch, which may be only some of the file's."""
+        if batch.num_columns == len(self.names):
+            return list(self.names)
+        return [str(name) for name in batch.schema.names]
+
+    def _csv_batches(self) -> Iterator[Any]:
+        # Opened once for its header alone: column types are asked for by name.
+        with _open_csv(self.path, self.delimiter, {}) as reader:
+            types = dict.fromkeys(reader.schema.names, pa.string())
+        with _open_csv(self.path, self.delimiter, types) as reader:
+            yield from reader
+
+    def _parquet_batches(self, columns: list[str], rows: int) -> Iterator[Any]:
+        for part in self.parts:
+            with pq.ParquetFile(part) as file:
+                renamed = tuple(file.schema_arrow.names) != self.names
+                yield from file.iter_batches(batch_size=rows, columns=None if renamed else columns)
+
+
+def open_table(path: Path) -> TableFile:
+    """Look at a table's format and columns, without reading its rows."""
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file {path}.")
+    if path.is_dir():
+        parts = tuple(sorted(p for p in path.rglob("*") if p.suffix in PARQUET_SUFFIXES and p.is_file()))
+        if not parts:
+            raise ValueError(f"The folder {path} holds no Parquet file (*{', *'.join(PARQUET_SUFFIXES)}).")
+        return _open_parquet(path, parts)
+    with path.open("rb") as file:
+        start = file.read(4)
+    if not start:
+        raise ValueError(f"{path} is empty.")
+    if start == b"PAR1" or path.suffix in PARQUET_SUFFIXES:
+        return _open_parquet(path, (path,))
+    if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise ValueError(f"{path} is written in UTF-16; save it as UTF-8.")
+    if start == b"PK\x03\x04":
+        raise ValueError(f"{path} is a spreadsheet or a zip archive; export it as CSV or Parquet.")
+    return _open_text(path)
+
+
+def _open_text(path: Path) -> TableFile:
+    delimiter = _find_delimiter(path)
+    with _open_csv(path, delimiter, {}) as reader:
+        names, notes = unique_names([str(name) for name in reader.schema.names])
+    return TableFile(path, "csv", names, delimiter, (path,), notes)
+
+
+def _open_parquet(path: Path, parts: tuple[Path, ...]) -> TableFile:
+    schemas = []
+    for part in parts:
+        try:
+            schemas.append(pq.read_schema(part))
+        except (pa.ArrowInvalid, OSError) as error:
+            raise ValueError(f"{part} is not a whole Parquet file ({_first_line(error)}).") from error
+    for part, schema in zip(parts, schemas, strict=True):
+        if schema.names != schemas[0].names:
+            different = sorted(set(schema.names) ^ set(schemas[0].names)) or ["their order"]
+            raise ValueError(f"{part} has other columns than {parts[0]}: {', '.join(different)} differ.")
+    names, notes = unique_names([str(name) for name in schemas[0].names])
+    return TableFile(path, "parquet", names, "", parts, notes)
+
+
+def unique_names(header: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Each name once, without blanks around it, and a note for each that had to be changed."""
+    names: list[str] = []
+    notes: list[str] = []
+    for position, raw in enumerate(header, start=1):
+        name = raw.strip().removeprefix("\ufeff") or f"column {position}"
+        if name in names:
+            number = 2
+            while f"{name}.{number}" in names or f"{name}.{number}" in header:
+                number += 1
+            notes.append(f"Column {position} is called {name!r} as an earlier one is; it is {name}.{number} here.")
+            name = f"{name}.{number}"
+        names.append(name)
+    return tuple(names), tuple(notes)
+
+
+def _find_delimiter(path: Path) -> str:
+    """The character that separates the columns of the header; a comma when there is one column."""
+    with _open_stream(path) as stream:
+        head = stream.read(HEAD_BYTES)
+    text = head.decode("utf-8-sig", errors="replace")
+    if not text.strip():
+        raise ValueError(f"{path} is empty.")
+    if "\x00" in text:
+        raise ValueError(f"{path} is no text: give a CSV file, a Parquet file or a folder of Parquet files.")
+    counts = {}
+    for delimiter in DELIMITERS:
+        header = next(csv.reader(io.StringIO(text), delimiter=delimiter), [])
+        counts[delimiter] = len(header)
+    return max(DELIMITERS, key=lambda delimiter: counts[delimiter])
+
+
+def _open_stream(path: Path) -> Any:
+    with path.open("rb") as file:
+        gzipped = file.read(2) == b"\x1f\x8b"
+    return pa.input_stream(str(path), compression="gzip" if gzipped else "detect")
+
+
+def _open_csv(path: Path, delimiter: str, types: dict[str, Any]) -> Any:
+    try:
+        return pacsv.open_csv(
+            _open_stream(path),
+            read_options=pacsv.ReadOptions(block_size=4 << 20, use_threads=False),
+            parse_options=pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            convert_options=pacsv.ConvertOptions(
+                column_types=types, null_values=list(MISSING_TEXTS), strings_can_be_null=True
+            ),
+        )
+    except (pa.ArrowInvalid, pa.ArrowKeyError, OSError) as error:
+        raise ValueError(_reading_error(path, error)) from error
+
+
+def _reading_error(path: Path, error: Exception) -> str:
+    reason = _first_line(error)
+    if "UTF8" in reason or "UTF-8" in reason:
+        return f"{path} is not written in UTF-8 ({reason}); save it as UTF-8."
+    return f"{path} cannot be read as a table: {reason}."
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0].rstrip(".")[:300]

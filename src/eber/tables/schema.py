@@ -1,0 +1,227 @@
+"""Which columns of a table are features, of what kind, and why the others are not."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eber.tables.arrow import pc
+from eber.tables.columns import Meaning, as_texts, find_meaning
+from eber.tables.files import TableFile
+
+MIN_ROWS_FOR_IDENTIFIER = 20
+"""In fewer rows, values that are all different are no sign of an identifier."""
+IDENTIFIER_SHARE = 0.5
+"""A column of text with more different values than this share of its rows names rows, not categories."""
+_IDENTIFIER_WORDS = {"id", "ids", "uuid", "guid", "identifier", "mrn", "rowname", "rownames", "unnamed", "accession"}
+_INDEX_NAMES = re.compile(r"index|__index_level_\d+__|column \d+", re.IGNORECASE)
+"""What a table's row numbers are called when a program wrote them; "column 3" is a column without a name."""
+
+FeatureKind = Literal["numeric", "boolean", "categorical"]
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A column that the model sees.
+
+    Parameters
+    ----------
+    name : str
+    kind : str
+        "numeric", "boolean" or "categorical".
+    odd_texts : tuple of str
+        Texts in a numeric column that count as missing.
+    """
+
+    name: str
+    kind: FeatureKind
+    odd_texts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a table.
+
+    Parameters
+    ----------
+    label, environment : str
+        Names of those two columns.
+    features : tuple of Feature
+    identifiers : tuple of str
+        Columns that name rows.
+    dropped : mapping
+        Column to the reason why it is no feature, the identifiers among them.
+    """
+
+    label: str
+    environment: str
+    features: tuple[Feature, ...]
+    identifiers: tuple[str, ...]
+    dropped: Mapping[str, str]
+
+    @property
+    def notes(self) -> list[str]:
+        """What was decided, in sentences."""
+        lines = [f"Column {name!r} is not used: {reason}." for name, reason in self.dropped.items()]
+        for feature in self.features:
+            if feature.odd_texts:
+                shown = ", ".join(repr(text) for text in feature.odd_texts[:5])
+                lines.append(f"Column {feature.name!r} holds numbers; {shown} in it count as missing.")
+        return lines
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "label": self.label,
+            "environment": self.environment,
+            "features": [
+                {"name": f.name, "kind": f.kind, "odd_texts": list(f.odd_texts)} for f in self.features
+            ],
+            "identifiers": list(self.identifiers),
+            "dropped": dict(self.dropped),
+        }
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Schema:
+        """From plain data."""
+        features = tuple(Feature(f["name"], f["kind"], tuple(f["odd_texts"])) for f in content["features"])
+        identifiers = tuple(content["identifiers"])
+        return cls(content["label"], content["environment"], features, identifiers, dict(content["dropped"]))
+
+
+def find_schema(
+    file: TableFile,
+    table: Any,
+    environments: NDArray[Any],
+    *,
+    label: str,
+    environment: str,
+    drop: Sequence[str] = (),
+    features: Sequence[str] | None = None,
+) -> Schema:
+    """Decide about every column.
+
+    Parameters
+    ----------
+    file : TableFile
+    table : pyarrow Table
+        All its rows that have a label and an environment.
+    environments : array of shape (n,)
+    label, environment : str
+    drop : sequence of str
+        Columns that are not to be used.
+    features : sequence of str, optional
+        Exactly these are used, identifiers and constants too if they are named here.
+    """
+    require_columns(file, [*drop, *(features or ())])
+    for name in (label, environment):
+        if features is not None and name in features:
+            raise ValueError(f"Column {name!r} is the label or the environment and cannot be a feature as well.")
+    chosen: list[Feature] = []
+    identifiers: list[str] = []
+    dropped: dict[str, str] = {}
+    for name in file.names:
+        if name in (label, environment):
+            continue
+        if name in drop:
+            dropped[name] = "left out as you asked"
+            continue
+        if features is not None and name not in features:
+            dropped[name] = "not among the features you named"
+            continue
+        meaning = find_meaning(table[name], file.decimal_comma)
+        unusable = _why_unusable(meaning)
+        if unusable and features is not None:
+            raise ValueError(f"Column {name!r} of {file.path} cannot be a feature: {unusable}.")
+        reason = unusable
+        if features is None and not reason:
+            reason = _why_constant(table[name])
+            if not reason and (reason := _why_identifier(name, meaning, table[name])):
+                identifiers.append(name)
+            reason = reason or _why_environment(meaning, table[name], environments)
+        if reason:
+            dropped[name] = reason
+        else:
+            assert meaning.kind in ("numeric", "boolean", "categorical")
+            chosen.append(Feature(name, meaning.kind, meaning.odd_texts))  # type: ignore[arg-type]
+    if not chosen:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in list(dropped.items())[:5])
+        raise ValueError(f"{file.path} has no column that could be a feature ({reasons or 'there are no others'}).")
+    return Schema(label, environment, tuple(chosen), tuple(identifiers), dropped)
+
+
+def require_columns(file: TableFile, names: Sequence[str]) -> None:
+    """Refuse names that the table has not, with the nearest that it has."""
+    for name in names:
+        if name not in file.names:
+            near = difflib.get_close_matches(name, file.names, n=1, cutoff=0.5)
+            fold = [other for other in file.names if other.casefold() == name.casefold()]
+            hint = f" Did you mean {(fold or near)[0]!r}?" if fold or near else ""
+            shown = ", ".join(file.names[:12]) + (", ..." if len(file.names) > 12 else "")
+            raise ValueError(f"{file.path} has no column {name!r}.{hint} Its columns are {shown}.")
+
+
+def _why_unusable(meaning: Meaning) -> str:
+    if meaning.kind == "date":
+        return "it holds dates or times; give a number instead, such as the days since an event"
+    if meaning.kind == "unusable":
+        return "its values are neither numbers nor text (lists, structures or bytes)"
+    return ""
+
+
+def _why_constant(column: Any) -> str:
+    if column.null_count == len(column):
+        return "all its values are missing"
+    # A single value and missing ones: whether it is missing may still say something.
+    return "all its values are the same" if column.null_count == 0 and _n_distinct(column) == 1 else ""
+
+
+def _why_identifier(name: str, meaning: Meaning, column: Any) -> str:
+    words = re.findall(r"[a-z]+|[A-Z]+(?![a-z])|[A-Z][a-z]+", name)
+    named = bool({word.lower() for word in words} & _IDENTIFIER_WORDS) or _INDEX_NAMES.fullmatch(name) is not None
+    n = len(column) - column.null_count
+    distinct = _n_distinct(column)
+    if meaning.kind == "categorical":
+        if n >= MIN_ROWS_FOR_IDENTIFIER and distinct > IDENTIFIER_SHARE * n:
+            return f"it looks like an identifier or free text ({distinct} different values in {n} rows)"
+        return "its name says that it is an identifier" if named and distinct > 2 else ""
+    if meaning.kind == "numeric" and named and distinct > 2:
+        return "its name says that it is an identifier"
+    if meaning.kind == "numeric" and n >= MIN_ROWS_FOR_IDENTIFIER and distinct == n and _counts_rows(column):
+        return "it numbers the rows"
+    return ""
+
+
+def _counts_rows(column: Any) -> bool:
+    """Whether the values are whole numbers that go up by one from row to row, as far as rows are there."""
+    try:
+        values = np.array([int(text) for text in as_texts(column.drop_null()).to_pylist()])
+    except ValueError:
+        return False
+    return bool(np.ptp(values) < 2 * len(values) and (np.diff(values) > 0).all())
+
+
+def _why_environment(meaning: Meaning, column: Any, environments: NDArray[Any]) -> str:
+    """A column of names that never occur in two environments can say nothing in a new one."""
+    if meaning.kind != "categorical" or len(np.unique(environments)) < 2:
+        return ""
+    texts = np.asarray(as_texts(column).to_pylist(), dtype=object)
+    known = np.array([text is not None for text in texts])
+    if not known.any():
+        return ""
+    values, index = np.unique(texts[known].astype(str), return_inverse=True)
+    names, where = np.unique(environments[known], return_inverse=True)
+    pairs = len(np.unique(index * len(names) + where))
+    if pairs == len(values) and len(names) > 1 and len(values) <= len(known) / 2:
+        return "each of its values occurs in one environment only, so it names the environment"
+    return ""
+
+
+def _n_distinct(column: Any) -> int:
+    return int(pc.count_distinct(column, mode="only_valid").as_py())

@@ -1,0 +1,186 @@
+"""A table to learn from: features by kind, labels, environments, and what was said about them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eber.tables.arrow import pa, pc
+from eber.tables.columns import as_booleans, as_numbers, as_texts, find_meaning
+from eber.tables.files import TableFile, open_table
+from eber.tables.schema import Schema, find_schema, require_columns
+
+MAX_CLASSES = 50
+READ_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class FeatureColumns:
+    """Feature columns with their kinds settled: float64 arrays with NaN, or pyarrow text arrays with nulls.
+
+    Parameters
+    ----------
+    values : mapping
+        Name of a feature to its column.
+    n_rows : int
+    """
+
+    values: Mapping[str, Any]
+    n_rows: int
+
+    def select(self, rows: NDArray[np.int64]) -> FeatureColumns:
+        """The rows of that index."""
+        index = pa.array(rows)
+        picked = {
+            name: column[rows] if isinstance(column, np.ndarray) else column.take(index)
+            for name, column in self.values.items()
+        }
+        return FeatureColumns(picked, len(rows))
+
+
+@dataclass(frozen=True)
+class TrainingTable:
+    """Rows with a label and an environment.
+
+    Parameters
+    ----------
+    name : str
+        Of the file.
+    schema : Schema
+    columns : FeatureColumns
+    y : array of shape (n,)
+        Labels: whole numbers, booleans or text, as the file has them.
+    environments : array of shape (n,)
+        Names, text.
+    identifiers : array of shape (n,), optional
+        What a row is of, where a column says so and its values are not all different.
+    notes : tuple of str
+        What was decided about the file, its columns and its rows, in sentences.
+    """
+
+    name: str
+    schema: Schema
+    columns: FeatureColumns
+    y: NDArray[Any]
+    environments: NDArray[Any]
+    identifiers: NDArray[Any] | None
+    notes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return self.columns.n_rows
+
+
+def read_training_table(
+    path: Path,
+    *,
+    label: str,
+    environment: str,
+    drop: Sequence[str] = (),
+    features: Sequence[str] | None = None,
+) -> TrainingTable:
+    """Read a table to learn from. Rows without a label or an environment are left out, with a note."""
+    file = open_table(path)
+    require_columns(file, [label, environment])
+    for name in (label, environment):
+        if f"{name}.2" in file.names:
+            raise ValueError(f"{path} has two columns called {name!r}: rename one, so that it is clear which is meant.")
+    if label == environment:
+        raise ValueError(f"Label and environment are both {label!r}; give two different columns.")
+    table = file.read()
+    notes = list(file.notes)
+    for name, what in ((label, "label"), (environment, "environment")):
+        missing = table[name].null_count
+        if missing == table.num_rows:
+            raise ValueError(f"Column {name!r} of {path} has no value in any row.")
+        if missing:
+            notes.append(f"{missing} of {table.num_rows} rows have no {what} and are left out.")
+    table = table.filter(pc.and_(pc.is_valid(table[label]), pc.is_valid(table[environment])))
+    if table.num_rows == 0:
+        raise ValueError(f"{path} has no row with both a label ({label!r}) and an environment ({environment!r}).")
+    y = _labels(table[label], path, label, file.decimal_comma)
+    environments = np.array(as_texts(table[environment]).to_pylist(), dtype=str)
+    _check_environments(environments, path, environment)
+    schema = find_schema(
+        file, table, environments, label=label, environment=environment, drop=drop, features=features
+    )
+    identifiers = _subjects(table, schema)
+    columns = decode(table, file, schema)
+    return TrainingTable(
+        path.name, schema, columns, y, environments, identifiers, (*notes, *schema.notes)
+    )
+
+
+def decode(table: Any, file: TableFile, schema: Schema) -> FeatureColumns:
+    """The features of some rows, each as its kind says.
+
+    Raises
+    ------
+    ValueError
+        Where a value is not of the column's kind.
+    """
+    values: dict[str, Any] = {}
+    for feature in schema.features:
+        where = f"Column {feature.name!r} of {file.path}"
+        column = table[feature.name]
+        if feature.kind == "numeric":
+            values[feature.name] = as_numbers(column, file.decimal_comma, feature.odd_texts, where)
+        elif feature.kind == "boolean":
+            values[feature.name] = as_booleans(column, where)
+        else:
+            values[feature.name] = as_texts(column)
+    return FeatureColumns(values, table.num_rows)
+
+
+def fingerprint(path: Path) -> str:
+    """A text that changes whenever the content of the file, or of a folder's files, does."""
+    digest = hashlib.sha256()
+    for part in open_table(path).parts:
+        with part.open("rb") as file:
+            while block := file.read(READ_BYTES):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+def _labels(column: Any, path: Path, name: str, decimal_comma: bool) -> NDArray[Any]:
+    kind = find_meaning(column, decimal_comma).kind
+    if kind in ("date", "unusable"):
+        raise ValueError(f"The label {name!r} of {path} holds dates or values that are neither numbers nor text.")
+    texts = np.array(as_texts(column).to_pylist(), dtype=str)
+    classes = np.unique(texts)
+    if len(classes) == 1:
+        raise ValueError(f"All rows of {path} have the label {classes[0]!r}; a classifier needs at least two classes.")
+    if len(classes) > MAX_CLASSES:
+        raise ValueError(
+            f"The label {name!r} of {path} has {len(classes)} different values, which are no classes; at most "
+            f"{MAX_CLASSES} are possible. Cut a continuous label into classes first."
+        )
+    try:
+        numbers = classes.astype(np.float64)
+    except ValueError:
+        return texts
+    whole = np.isfinite(numbers) & (numbers == np.round(numbers)) & (np.abs(numbers) < 2**53)
+    distinct = len(np.unique(numbers)) == len(classes)  # "01" and "1" are two labels
+    return texts.astype(np.float64).astype(np.int64) if whole.all() and distinct else texts
+
+
+def _check_environments(environments: NDArray[Any], path: Path, name: str) -> None:
+    n, m = len(environments), len(np.unique(environments))
+    if n > 2 and m == n:
+        raise ValueError(
+            f"Column {name!r} of {path} has a different value in each of {n} rows: it names rows, not environments."
+        )
+
+
+def _subjects(table: Any, schema: Schema) -> NDArray[Any] | None:
+    """The first identifier whose values repeat; without one that repeats, none."""
+    for name in schema.identifiers:
+        texts = as_texts(table[name])
+        if pc.count_distinct(texts).as_py() < len(texts):
+            return np.array(texts.to_pylist(), dtype=object)
+    return None
