@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 from eber.conditional_mlp import ConditionalMLP, MLPLayout
 from eber.networks import build_network
+from eber.objectives.base import Batch
 from eber.objectives.eber import TERMS, EBERObjective, ExpectationRule
 from eber.objectives.eber_fused import FusedEBERObjective
 from tests.mathematics.conftest import make_batch, make_networks
@@ -82,6 +83,7 @@ CASES = {
     "many environments": {"m": 9},
     "one environment": {"m": 1},
     "linear featurizer": {"featurizer": "linear", "L": 3},
+    "supplied weights": {"supplied": True},
     "module featurizer": {"featurizer": lambda shape, R: nn.Sequential(nn.Linear(shape[0], R), nn.Tanh())},
 }
 
@@ -89,8 +91,11 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_fused_objective_equals_the_readable_one_in_value_terms_and_gradient(case: str) -> None:
     options = {"K": 2, "m": 3, "L": 1, **CASES[case]}
+    supplied = options.pop("supplied", False)
     module = make_networks(6, **options)  # type: ignore[arg-type]
     batch = make_batch(6, K=options["K"], m=options["m"], B=9)  # type: ignore[arg-type]
+    if supplied:
+        batch = Batch(batch.x, batch.y, batch.e, torch.log_softmax(torch.randn(3, 9, dtype=torch.float64), 0))
     results = []
     for objective in (
         EBERObjective("stratified", ExpectationRule(options["L"]), 1.3, 0.6),  # type: ignore[arg-type]

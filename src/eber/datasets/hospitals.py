@@ -5,7 +5,7 @@ nothing else:
 
     hospital e:   component c ~ mixture of e over (well, infected, elderly frail, in shock)
                   (s, r) ~ N(mean of c, 0.5² I)
-    label:        p(sepsis | s) = sigmoid(2.5 (s - 1))
+    label:        p(sepsis | s) = sigmoid(3 (s - 1))
     measurements: p(x | s, r), the same everywhere: heart rate, respiratory rate, lactate, creatinine and blood
                   pressure follow s; temperature and white cells follow s · r, since some patients answer an infection
                   with fever (r > 0) and others, mostly old ones, with a fall in temperature (r < 0).
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 HOSPITALS = ("Ashford", "Birchwood", "Castleton", "Dunmore", "Eastgate", "Fairview", "Glenmore", "Harbour")
-COMPONENT_MEANS = np.array([[-0.6, 0.5], [0.9, 1.0], [0.7, -1.0], [2.0, 0.2]])
+COMPONENT_MEANS = np.array([[-0.6, 0.5], [1.0, 1.2], [1.0, -1.2], [2.0, 0.0]])
 """(severity, response) of patients who are well, infected, elderly and frail, in shock; (4, 2)."""
 COMPONENT_SD = 0.5
 MIXTURES = np.array(
@@ -58,7 +58,7 @@ def draw_hospitals(rows: int = int(SIZES.sum()), random_state: int = 0) -> pd.Da
     n = len(hospital)
     component = (MIXTURES[hospital].cumsum(1) < rng.random((n, 1))).sum(1)
     severity, response = (COMPONENT_MEANS[component] + COMPONENT_SD * rng.normal(size=(n, 2))).T
-    sepsis = rng.random(n) < expit(2.5 * (severity - 1.0))
+    sepsis = rng.random(n) < expit(3.0 * (severity - 1.0))
     table = pd.DataFrame(
         {
             "patient_id": [f"P{number:06d}" for number in rng.permutation(n)],
@@ -89,7 +89,7 @@ def _measurements(
 
     looks_well = expit(-1.5 * severity)
     fever = np.maximum(severity, 0) * response
-    lactate = np.exp(0.2 + 0.45 * severity + noise(0.35))
+    lactate = np.exp(0.2 + 0.25 * severity + noise(0.4))
     lactate_text = texts(lactate, 1, rng.random(n) < 0.5 * looks_well)
     lactate_text[(lactate < 0.5) & (lactate_text != "")] = "<0.5"
     return {
@@ -99,11 +99,11 @@ def _measurements(
             np.clip(np.round(0.7 + 0.5 * severity + noise(0.6)), 0, 2).astype(int)
         ],
         "ventilated": np.where(rng.random(n) < expit(2 * severity - 4), "yes", "no").astype(object),
-        "temperature": texts(37.0 + 0.9 * fever + noise(0.4), 1, rng.random(n) < 0.03),
-        "heart_rate": texts(82 + 13 * severity + noise(11), 0, rng.random(n) < 0.02),
-        "respiratory_rate": texts(np.maximum(17 + 3.2 * severity + noise(2.8), 6), 0, rng.random(n) < 0.04),
-        "systolic_pressure": texts(124 - 11 * severity + noise(13), 0, rng.random(n) < 0.02),
+        "temperature": texts(37.0 + 1.0 * fever + noise(0.3), 1, rng.random(n) < 0.03),
+        "heart_rate": texts(82 + 8 * severity + noise(13), 0, rng.random(n) < 0.02),
+        "respiratory_rate": texts(np.maximum(17 + 2 * severity + noise(3.5), 6), 0, rng.random(n) < 0.04),
+        "systolic_pressure": texts(124 - 7 * severity + noise(16), 0, rng.random(n) < 0.02),
         "lactate": lactate_text,
-        "creatinine": texts(np.exp(4.4 + 0.22 * severity + noise(0.3)), 0, rng.random(n) < 0.3 * looks_well),
-        "white_cells": texts(np.maximum(8 + 3.2 * fever + noise(2.5), 0.3), 1, rng.random(n) < 0.3 * looks_well),
+        "creatinine": texts(np.exp(4.4 + 0.12 * severity + noise(0.3)), 0, rng.random(n) < 0.3 * looks_well),
+        "white_cells": texts(np.maximum(8 + 4.0 * fever + noise(2), 0.3), 1, rng.random(n) < 0.3 * looks_well),
     }

@@ -378,8 +378,7 @@ class EBERClassifier(EnvironmentClassifier):
             posteriors = checked_posteriors(self.posteriors, n_classes, n_environments, latent_dim)
             return SuppliedEBERObjective(posteriors, **weights)
         rule = ExpectationRule(latent_dim, self.expectation_points, self.expectation == "quadrature")
-        plain = self.objective == "stratified" and self.training_weights == "learned"
-        if plain and self.expectation == "sample" and self.expectation_points == 1:
+        if self.objective == "stratified" and self.expectation == "sample" and self.expectation_points == 1:
             return FusedEBERObjective(**weights)
         return EBERObjective(self.objective, rule, **weights)
 

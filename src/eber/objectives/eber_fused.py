@@ -3,8 +3,8 @@
 `eber.py` is the readable form and the judge: tests compare this file with it, value and gradient. What is gained is
 time: autograd records some eighty small operations there, and none here.
 
-Notation, batch last: theta (2L, K, m, B) raw outputs of g; lp_y = log p(y|x,e) (K, m, B); lp_e = log p(e|x) (m, B);
-r = p(e|x,y) (m, B); z (L, m, B) one draw from each q(z;x,y,e). With
+Notation, batch last: theta (2L, K, m, B) raw outputs of g; lp_y = log p(y|x,e) (K, m, B); lp_e = log p(e|x) (m, B),
+h's or supplied; r = p(e|x,y) (m, B); z (L, m, B) one draw from each q(z;x,y,e). With
 
     t[s,k] = log sum_e p(k,e|x) q(z_s; x,k,e) = log q(z_s, k; x)
 
@@ -93,7 +93,8 @@ def stratified_gradient(
     mu, log_sigma = theta[:L], theta[L:]
 
     lp_y = torch.log_softmax(f0_logits, 0)
-    lp_e = torch.log_softmax(gain * h_logits, 0)
+    lp_h = torch.log_softmax(gain * h_logits, 0)
+    lp_e = lp_h if batch.log_p_e_given_x is None else batch.log_p_e_given_x
     lp_label = at_label(lp_y, y, 0)  # (m, B), log p(y|x,e) at the observed label
     lw_label = lp_label + lp_e
     log_r = torch.log_softmax(lw_label, 0)
@@ -147,28 +148,30 @@ def stratified_gradient(
         grad_theta.mul_(1 - ratio.square_())
 
     grad_label = (v - (r * v).sum(0)).add_(1).mul_(r_B)  # (m, B), through log p(y,e|x) at the observed label
-    grad_lp_e = grad_log_w.sum(0).add_(grad_label).add_(observed, alpha=-env_loss_weight / B)
+    grad_lp_h = observed * (-env_loss_weight / B)
+    if batch.log_p_e_given_x is None:
+        grad_lp_h += grad_log_w.sum(0).add_(grad_label)
     grad_lp_y = grad_n.addcmul_(label[:, None], grad_label.add_(tied))
     grad_f0 = torch.addcmul(grad_lp_y, torch.exp(lp_y), grad_lp_y.sum(0), value=-1)
-    grad_h = torch.addcmul(grad_lp_e, torch.exp(lp_e), grad_lp_e.sum(0), value=-1).mul_(gain)
+    grad_h = torch.addcmul(grad_lp_h, torch.exp(lp_h), grad_lp_h.sum(0), value=-1).mul_(gain)
 
     # Terms by name, in the order of TERMS, with KL and couplings as in Theorem 1, weighted with p(e|x,y).
     log_q_own = at_label(own, y, 0).sub_(lp_label)  # log q(z_e;x,y,e)
     posterior_coupling = log_q_own.sub_(at_label(t, y, 1)).add_(log_p_label)
-    integrands = torch.stack([log_lik, kl, posterior_coupling, log_post_label, lp_e]).view(5, -1)
+    integrands = torch.stack([log_lik, kl, posterior_coupling, log_post_label, lp_h]).view(5, -1)
     averages = integrands @ torch.stack([r, observed]).view(2, -1).T  # sums over e and rows, by p(e|x,y) and observed
     sums, observed_sums = (averages / B).T.tolist()
     likelihood, kl_mean, posterior_mean, log_post_mean, _ = sums
-    log_p_e, tie = observed_sums[4], observed_sums[0] - observed_sums[1]
+    log_h, tie = observed_sums[4], observed_sums[0] - observed_sums[1]
     total_kl = log_post_mean - log_p_label.mean().item()  # KL(q(z;x,y) || q(z;x)) = kl - posterior + prior coupling
     prior_mean = total_kl - kl_mean + posterior_mean
-    loss = total_kl - likelihood - env_loss_weight * log_p_e - tie_weight * tie
-    terms = (likelihood, kl_mean, posterior_mean, prior_mean, -log_p_e, tie)
+    loss = total_kl - likelihood - env_loss_weight * log_h - tie_weight * tie
+    terms = (likelihood, kl_mean, posterior_mean, prior_mean, -log_h, tie)
     return StratifiedGradient(loss, terms, grad_theta, grad_f0, grad_h, grad_f1)
 
 
 class FusedEBERObjective:
-    """`EBERObjective` with reading ``"stratified"``, one sample and learned environment weights, without autograd.
+    """`EBERObjective` with reading ``"stratified"`` and one sample, without autograd.
 
     Where a network has an extractor of its own, autograd serves that extractor and nothing else.
     """
