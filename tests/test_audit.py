@@ -163,6 +163,14 @@ def test_missing_values_equal_each_other() -> None:
     assert found.identical_pairs.tolist() == found.suspicious_pairs.tolist() == [[3, N - 1]]
 
 
+def test_rows_that_differ_only_in_what_is_missing_are_no_evidence() -> None:
+    rng = np.random.default_rng(14)
+    X = np.where(rng.random((M * N, 12)) < 0.5, np.nan, 1.0)
+    assert not audit(X).found
+    X[:, 0] = rng.integers(3, size=M * N)
+    assert not audit(X).found
+
+
 def test_images_are_compared_too() -> None:
     rng = np.random.default_rng(10)
     X = rng.random((M * 100, 2, 14, 14)).astype(np.float32)

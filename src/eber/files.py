@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import secrets
 from collections.abc import Iterator
@@ -70,6 +69,8 @@ def lock(path: Path, *, wait: bool) -> Iterator[bool]:
 
 
 def _acquire(path: Path, wait: bool) -> int | None:
+    import fcntl  # not on Windows, where everything but resumable runs works
+
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
@@ -96,6 +97,8 @@ def _is_named(descriptor: int, path: Path) -> bool:
 
 def _sync_folder(folder: Path) -> None:
     """Make the renaming itself survive a loss of power."""
+    if os.name == "nt":  # a folder cannot be opened there
+        return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -105,3 +107,50 @@ def theorem_rows(
             arrays = (L_ye, posterior, prior, bound, c.log_w.exp())
             parts.append(tuple(a.movedim(-1, 0).numpy() for a in arrays))
     return RowTerms(*(np.concatenate(a) for a in zip(*parts, strict=True)))
+
+
+def decomposition_table(
+    rows: RowTerms, y: NDArray[np.int64], e: NDArray[np.int64], environments: NDArray[Any]
+) -> pd.DataFrame:
+    """Theorem 1 as a table: L_e of each environment, both discrepancies, R(q), and the check that they add up to L.
+
+    Parameters
+    ----------
+    rows : RowTerms
+    y, e : (n,) observed label and environment of each row, as indices
+    environments : (m,) their names
+
+    Returns
+    -------
+    DataFrame with columns ``model`` (expectations under the model's own p(e|x) and p(y|x,e), where the theorem is an
+    identity) and ``observed`` (at the observed y and e).
+    """
+    n, m = np.arange(len(y)), len(environments)
+    p_e, p_y = rows.w.sum(1), rows.w.sum(2)  # (n, m), (n, K)
+    p_e_given_xy = rows.w[n, y] / p_y[n, y][:, None]  # (n, m)
+    counts = np.bincount(e, minlength=m)
+    with np.errstate(invalid="ignore"):  # an environment without rows has no observed L_e
+        observed_L_e = np.bincount(e, rows.L_ye[n, y, e], minlength=m) / counts
+    columns = {
+        "model": (
+            p_e.mean(0),
+            (rows.w * rows.L_ye).sum((0, 1)) / rows.w.sum((0, 1)),
+            (rows.w * rows.posterior_ye).sum((1, 2)).mean(),
+            (p_y * rows.bound_y).sum(1).mean(),
+        ),
+        "observed": (
+            counts / len(y),
+            observed_L_e,
+            (p_e_given_xy * rows.posterior_ye[n, y]).sum(1).mean(),
+            rows.bound_y[n, y].mean(),
+        ),
+    }
+    prior = (p_e * rows.prior_e).sum(1).mean()
+    table = {}
+    for name, (weights, L_e, posterior, bound) in columns.items():
+        mean = np.nansum(weights * L_e)
+        balance = posterior - prior
+        table[name] = [*L_e, mean, posterior, prior, balance, mean + balance, bound, bound - mean - balance]
+    names = [f"L_e[{name}]" for name in environments]
+    names += ["E[L_e]", "posterior discrepancy", "prior discrepancy", "R(q)", "E[L_e] + R(q)", "L", "residual"]
+    return pd.DataFrame(table, index=names)

@@ -118,11 +118,11 @@ def test_the_same_name_twice_is_refused(tmp_path: Path) -> None:
 
 
 @MAKERS
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.99])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.99, 0.9999])
 def test_a_cut_off_archive_leaves_nothing_behind(tmp_path: Path, make: Maker, share: float) -> None:
     archive = make(tmp_path / "archive", {f"f{k}": bytes(range(256)) * 40 for k in range(20)})
     content = archive.read_bytes()
-    archive.write_bytes(content[: int(share * len(content))])
+    archive.write_bytes(content[: min(int(share * len(content)), len(content) - 4)])
     with pytest.raises(ValueError, match="damaged, cut off"):
         unpack(archive, tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["archive"]
@@ -132,6 +132,14 @@ def test_only_wanted_files_are_unpacked(tmp_path: Path) -> None:
     archive = tar_of(tmp_path / "archive", {"keep.txt": b"1", "leave.fasta": b"2"})
     target = unpack(archive, tmp_path / "out", lambda name: name.endswith(".txt"))
     assert [path.name for path in target.iterdir()] == ["keep.txt"]
+
+
+def test_a_tar_of_the_current_folder_is_unpacked(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_bytes(b"1")
+    with tarfile.open(tmp_path / "archive", "w:gz") as archive:
+        archive.add(tmp_path / "in", arcname=".")
+    assert (unpack(tmp_path / "archive", tmp_path / "out") / "a.txt").read_bytes() == b"1"
 
 
 def test_an_existing_target_is_not_touched(tmp_path: Path) -> None:

@@ -117,6 +117,15 @@ def test_draws_follow_the_tables(digits_dir: Path) -> None:
         assert not digits[cm.P_DIGIT[z - 1] == 0].any()
 
 
+def test_prototypes_one_and_three_are_red_and_the_first_two_have_label_0(digits_dir: Path) -> None:
+    train, _ = cm.load_colored_mnist(digits_dir, random_state=5, n_train=500, n_test=1)
+    z, colour = train.extra["z"], train.extra["colour"]
+    assert np.mean((colour == cm.RED) == np.isin(z, [1, 3])) == pytest.approx(0.95, abs=0.02)
+    assert np.mean((train.y == 0) == np.isin(z, [1, 2])) == pytest.approx(0.95, abs=0.02)
+    red = train.X[:, 0].any(axis=(1, 2))
+    np.testing.assert_array_equal(red, colour == cm.RED)
+
+
 def test_an_image_shows_its_digit_in_its_colour_only(digits_dir: Path) -> None:
     train, test = cm.load_colored_mnist(digits_dir, random_state=2, n_train=50, n_test=50)
     for data, part in [(train, "train"), (test, "t10k")]:

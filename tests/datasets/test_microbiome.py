@@ -88,6 +88,8 @@ def test_bad_tables_are_refused_with_the_place(tmp_path: Path, tables: tuple[pd.
         load_microbiome(write(tmp_path, counts.assign(**{genus: [-1, *[1] * 11]}), samples))
     with pytest.raises(ValueError, match="no column 'disease_state'"):
         load_microbiome(write(tmp_path, counts, samples.drop(columns="disease_state")))
+    with pytest.raises(ValueError, match=r"crc_samples\.csv, line 2: 'crc_xiang\|s0' does not begin with its cohort"):
+        load_microbiome(write(tmp_path, counts, samples.assign(cohort="crc_zhao")))
     with pytest.raises(ValueError, match="'healthyish' is none of"):
         load_microbiome(write(tmp_path, counts, samples.replace("nonCRC", "healthyish")))
     write(tmp_path, counts, samples)
@@ -151,7 +153,7 @@ def test_otus_are_cleaned_and_collapsed_to_genera(tmp_path: Path, name: str) -> 
 
 def test_cohorts_are_combined_and_missing_genera_are_zero(tmp_path: Path) -> None:
     as_archive(cohort_files("crc_xiang", NAMES, READS), tmp_path / "crc_xiang_results.tar.gz")
-    other = [[0, 0, 0, 0], [0, 0, 0, 0], [90, 40, 200, 0], [50, 70, 90, 0]]
+    other: list[list[object]] = [[0, 0, 0, 0], [0, 0, 0, 0], [90, 40, 200, 0], [50, 70, 90, 0]]
     as_archive(cohort_files("crc_zhao", NAMES, other), tmp_path / "crc_zhao.zip")
     data = load_microbiome(tmp_path)
     assert len(data) == 5
@@ -168,10 +170,10 @@ def test_bad_archives_are_refused_with_the_place(tmp_path: Path) -> None:
     files = cohort_files("crc_xiang", NAMES, READS)
     with pytest.raises(ValueError, match=r"0 files .*metadata\.txt and 1 OTU tables"):
         read({name: content for name, content in files.items() if "metadata" not in name})
-    text = [*READS[:2], [0, "x", 1, 9], READS[3]]
+    text: list[list[object]] = [*READS[:2], [0, "x", 1, 9], READS[3]]
     with pytest.raises(ValueError, match=r"rdp_assigned, line 4, column 'b': 'x' is not a number"):
         read(cohort_files("crc_xiang", NAMES, text))
-    negative = [*READS[:2], [0, -8, 1, 9], READS[3]]
+    negative: list[list[object]] = [*READS[:2], [0, -8, 1, 9], READS[3]]
     with pytest.raises(ValueError, match="line 4, column 'b': -8 is not a number of reads"):
         read(cohort_files("crc_xiang", NAMES, negative))
     with pytest.raises(ValueError, match=r"line 3: .* names no genus"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -151,6 +152,12 @@ def test_a_cut_off_download_is_reported_as_such(tmp_path: Path) -> None:
 def test_an_environment_with_one_class_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="environment 'b_q1' has only class 1"):
         load_quasar(write(sky().assign(**{"class": "QSO"}), tmp_path / "sky.csv"))
+
+
+def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "astropy.coordinates", None)
+    with pytest.raises(ImportError, match=r"astropy is needed .*: pip install 'eber\[data\]'"):
+        load_quasar(write(sky(), tmp_path / "sky.csv"))
 
 
 def test_the_real_table_has_the_known_prevalences(data_dir: Path) -> None:

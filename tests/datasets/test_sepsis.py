@@ -111,6 +111,7 @@ def test_the_source_is_told_by_the_patient_number_where_no_folder_tells(
 ) -> None:
     flat = {name.replace("training_setA/", "training/").replace("training_setB/", ""): t for name, t in stays.items()}
     data = load_sepsis(write_psv(flat, tmp_path))
+    assert data.identifiers is not None
     assert {str(name)[0] for name in data.environment_names} == {"A", "B"}
     np.testing.assert_array_equal(
         [name[0] for name in data.environments], np.where(data.identifiers > "p100000", "B", "A")
@@ -139,6 +140,7 @@ def test_sepsis_within_the_window_excludes_and_later_sepsis_is_the_label(
 
 def test_max_per_source_takes_the_lowest_numbers_of_each(tmp_path: Path, stays: dict[str, pd.DataFrame]) -> None:
     data = load_sepsis(write_psv(stays, tmp_path), max_per_source=2)
+    assert data.identifiers is not None
     assert list(data.identifiers) == ["p000001", "p000002", "p100001", "p100002"]
 
 
@@ -170,6 +172,8 @@ def test_bad_records_are_refused_with_file_line_and_column(tmp_path: Path, stays
         load_with("\n".join([*lines[:-1], "|".join(lines[-1].split("|")[:12])]))
     with pytest.raises(ValueError, match=r"p000003\.psv, line 5, column 'SepsisLabel': '1\.0' is neither 0 nor 1"):
         load_with("\n".join([*lines[:4], lines[4][:-1] + "1.0", *lines[5:]]))
+    with pytest.raises(ValueError, match=r"p000003\.psv, line 5 has 40 cells instead of 41"):
+        load_with("\n".join([*lines[:4], lines[4].replace("|", "", 1), "|" + lines[5], *lines[6:]]))
     with pytest.raises(ValueError, match=r"p000003\.psv has no column 'Resp'"):
         load_with(whole.replace("|Resp|", "|Respiration|"))
     with pytest.raises(ValueError, match=r"p000003\.psv has no hours"):

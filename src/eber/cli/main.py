@@ -8,7 +8,12 @@ from typing import Annotated
 import typer
 
 import eber
+from eber.cli.compare import compare
 from eber.cli.data import data
+from eber.cli.example import example
+from eber.cli.fit import fit
+from eber.cli.predict import predict
+from eber.cli.report import report
 from eber.cli.reproduce import reproduce
 
 app = typer.Typer(
@@ -17,7 +22,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command()(reproduce)
+for command in (compare, fit, predict, report, example, reproduce):
+    app.command()(command)
 app.add_typer(data, name="data")
 
 EXPECTED_ERRORS = (ValueError, OSError, ArithmeticError, ImportError)

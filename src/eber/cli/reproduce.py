@@ -10,10 +10,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from eber.experiments.holdouts import hold_out_settings
 from eber.experiments.parameters import parse_assignments
 from eber.experiments.registry import EXPERIMENTS, find_experiment
 from eber.experiments.results import load_results, summarise
-from eber.experiments.runner import run
+from eber.experiments.runner import RunSummary, run
+from eber.experiments.spec import Experiment
 from eber.experiments.wording import deviations, verdict
 from eber.report.page import write_report
 from eber.report.tables import as_rich
@@ -21,7 +23,8 @@ from eber.report.tables import as_rich
 WIDTH = 120
 """Columns of the table where output is no terminal."""
 
-NAMES = ", ".join(EXPERIMENTS)
+ALL = "all"
+NAMES = ", ".join((*EXPERIMENTS, ALL))
 
 
 def reproduce(
@@ -32,7 +35,11 @@ def reproduce(
         typer.Option(help="Methods, separated by commas; all but the ablations when not given.", show_default=False),
     ] = "",
     out: Annotated[
-        Path | None, typer.Option(help="Output folder; results/NAME when not given.", show_default=False)
+        Path | None,
+        typer.Option(
+            help="Output folder; results/NAME when not given. For all, each experiment has a folder in it.",
+            show_default=False,
+        ),
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Worker processes, one thread each.")] = 2,
     set_: Annotated[
@@ -43,6 +50,10 @@ def reproduce(
         str, typer.Option(help="Settings, separated by commas; the baseline when not given.", show_default=False)
     ] = "",
     sensitivity: Annotated[bool, typer.Option("--sensitivity", help="Run every setting of the experiment.")] = False,
+    all_holdouts: Annotated[
+        bool,
+        typer.Option("--all-holdouts", help="Hold out each environment in turn too, where data are real."),
+    ] = False,
     ablation: Annotated[bool, typer.Option("--ablation", help="Run the ablations too.")] = False,
     data: Annotated[
         Path | None, typer.Option(help="Folder of the real data, for experiments that need it.", show_default=False)
@@ -53,21 +64,57 @@ def reproduce(
     The output folder gets cells.csv, timings.csv, table.md, table.tex, the figures and report.html. A run that was
     stopped goes on where it was when the same command is given again.
     """
-    experiment = find_experiment(name)
-    if settings and sensitivity:
-        raise ValueError("Give either --settings or --sensitivity, not both.")
-    chosen_settings = list(experiment.settings) if sensitivity else _split(settings)
-    chosen_methods = _split(methods)
-    if ablation:
-        chosen_methods = [*(chosen_methods or (*experiment.oracles, *experiment.methods)), *experiment.ablations]
-    folder = out or Path("results") / experiment.name
+    if settings and (sensitivity or all_holdouts):
+        raise ValueError("Give either --settings or --sensitivity and --all-holdouts, not both.")
+    if name == ALL and (methods or settings or set_):
+        raise ValueError("--methods, --settings and --set belong to one experiment: name it in place of 'all'.")
+    experiments = [find_experiment(each) for each in (EXPERIMENTS if name == ALL else [name])]
+    if all_holdouts and not any(map(hold_out_settings, experiments)):
+        raise ValueError(f"Experiment {name!r} has no environment to hold out in turn; leave out --all-holdouts.")
+    reading = [experiment.name for experiment in experiments if experiment.fingerprint is not None]
+    if reading and data is None:
+        raise ValueError(
+            f"{', '.join(reading)} {'reads' if len(reading) == 1 else 'read'} data files: say with --data in which "
+            "folder they are. To download them: eber data fetch"
+        )
+    statuses = []
+    for experiment in experiments:
+        folder = out or Path("results") / (name if name == ALL else experiment.name)
+        summary = _reproduce(
+            experiment,
+            folder / experiment.name if name == ALL else folder,
+            seeds=seeds,
+            jobs=jobs,
+            data=data,
+            methods=_methods(experiment, _split(methods), ablation),
+            settings=_settings(experiment, _split(settings), sensitivity, all_holdouts),
+            overrides=parse_assignments(set_ or ()),
+        )
+        statuses.append(summary.exit_status)
+        if summary.interrupted:
+            break
+    raise typer.Exit(max(statuses))
+
+
+def _reproduce(
+    experiment: Experiment,
+    folder: Path,
+    *,
+    seeds: int,
+    jobs: int,
+    data: Path | None,
+    methods: list[str] | None,
+    settings: list[str] | None,
+    overrides: dict[str, str],
+) -> RunSummary:
+    """Run one experiment, print its tables, write its report."""
     summary = run(
         experiment,
         out=folder,
         seeds=seeds,
-        methods=chosen_methods,
-        settings=chosen_settings,
-        overrides=parse_assignments(set_ or ()),
+        methods=methods,
+        settings=settings,
+        overrides=overrides,
         data_dir=data,
         jobs=jobs,
         command=shlex.join(["eber", *sys.argv[1:]]),
@@ -82,7 +129,25 @@ def reproduce(
             console.print(f"- {sentence}", highlight=False)
     page = write_report(results)
     console.print(f"\nReport: {page}", highlight=False)
-    raise typer.Exit(summary.exit_status)
+    return summary
+
+
+def _methods(experiment: Experiment, chosen: list[str] | None, ablation: bool) -> list[str] | None:
+    if not ablation:
+        return chosen
+    return [*(chosen or (*experiment.oracles, *experiment.methods)), *experiment.ablations]
+
+
+def _settings(
+    experiment: Experiment, chosen: list[str] | None, sensitivity: bool, all_holdouts: bool
+) -> list[str] | None:
+    """The settings to run; None for the default ones."""
+    if sensitivity:
+        return list(experiment.settings)
+    if all_holdouts:
+        default = experiment.default_settings or tuple(experiment.settings)
+        return list(dict.fromkeys([*default, *hold_out_settings(experiment)]))
+    return chosen
 
 
 def _split(text: str) -> list[str] | None:

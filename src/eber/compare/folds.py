@@ -69,7 +69,9 @@ def plan_folds(y: NDArray[Any], environments: NDArray[Any], max_folds: int = MAX
     for fold, members in candidates.items():
         lost = _classes_lost(y, environments, members)
         if lost:
-            remarks.append(f"{fold} cannot be held out: without it no row of class {listed(lost)} is left to learn from.")
+            remarks.append(
+                f"{fold} cannot be held out: without it no row of class {listed(lost)} is left to learn from."
+            )
         else:
             folds[fold] = members
     one_class = [str(name) for name in names if len(np.unique(y[environments == name])) == 1]

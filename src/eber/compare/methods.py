@@ -12,15 +12,16 @@ from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
+from eber.datasets.base import MultiEnvironmentData
 from eber.exceptions import EnvironmentWarning
 from eber.experiments.fitting import CLASSIFIERS, PENALISED
 from eber.metrics import negative_log_likelihood
+from eber.model_selection import Fold, choose_weight, training_domain_validation
 
 LOGISTIC, BOOSTING = "Logistic regression", "Gradient boosting"
 METHODS = (*CLASSIFIERS, LOGISTIC, BOOSTING)
 PENALTY_WEIGHTS = (1.0, 10.0, 100.0)
 """Grid for the penalty weights of IRM, V-REx and Fishr."""
-VALIDATION_SHARE = 0.2
 BATCH_SIZE = 64
 MAX_EPOCHS, MIN_EPOCHS = 50, 3
 
@@ -46,7 +47,7 @@ class Effort:
 
 
 THOROUGH = Effort()
-QUICK = Effort(steps=400, penalty_weights=(10.0,))
+QUICK = Effort(steps=500, penalty_weights=(1.0,))
 
 
 @dataclass(frozen=True)
@@ -82,36 +83,30 @@ def fit_method(
 
     weight = None
     if method in PENALISED:
-        weight = choose_penalty_weight(fit, X, y, environments, seed, effort.penalty_weights)
+        weight = choose_penalty_weight(fit, MultiEnvironmentData(X, y, environments), seed, effort.penalty_weights)
     return FittedMethod(fit(np.arange(len(y)), weight), weight)
 
 
 def choose_penalty_weight(
-    fit: Callable[[NDArray[np.int64], float], Any],
-    X: NDArray[Any],
-    y: NDArray[Any],
-    environments: NDArray[Any],
-    seed: int,
-    grid: tuple[float, ...],
+    fit: Callable[[NDArray[np.int64], float], Any], train: MultiEnvironmentData, seed: int, grid: tuple[float, ...]
 ) -> float:
-    """The weight with the least NLL on a fifth of the rows of every training environment: training-domain validation.
+    """The weight with the least NLL on a fifth of every training environment: training-domain validation.
 
-    The held-out environment has no part in it. Where a class would be left without a training row, the middle of the
-    grid is taken.
+    The held-out environment has no part in it. A grid of one weight, or rows too few to validate on, give the middle
+    of the grid.
     """
-    rng = np.random.default_rng(seed)
-    validation = np.zeros(len(y), dtype=bool)
-    for name in np.unique(environments):
-        rows = rng.permutation(np.flatnonzero(environments == name))
-        validation[rows[: int(VALIDATION_SHARE * len(rows))]] = True
-    enough = validation.any() and set(np.unique(y[validation])) <= set(np.unique(y[~validation]))
-    if len(grid) == 1 or not enough:
+    try:
+        folds = training_domain_validation(train, seed) if len(grid) > 1 else []
+    except ValueError:
+        folds = []
+    if not folds:
         return grid[len(grid) // 2]
 
-    def loss(weight: float) -> float:
+    def loss(weight: float, fold: Fold) -> float:
+        fit_rows, rows = fold
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", EnvironmentWarning)  # said once, by the fit that is kept
-            classifier = fit(np.flatnonzero(~validation), weight)
-        return negative_log_likelihood(y[validation], classifier.predict_proba(X[validation]), classifier.classes_)
+            classifier = fit(fit_rows, weight)
+        return negative_log_likelihood(train.y[rows], classifier.predict_proba(train.X[rows]), classifier.classes_)
 
-    return min(grid, key=loss)
+    return choose_weight(grid, folds, loss).weight

@@ -74,9 +74,7 @@ def run_cell(cell: Cell) -> CellResult:
     return evaluate_fold(table, held, cell.method, cell.seed, effort)
 
 
-def evaluate_fold(
-    table: TrainingTable, held: NDArray[np.bool_], method: str, seed: int, effort: Effort
-) -> CellResult:
+def evaluate_fold(table: TrainingTable, held: NDArray[np.bool_], method: str, seed: int, effort: Effort) -> CellResult:
     """Scores, times and what the report draws, of one method on held-out rows.
 
     Preprocessing is learned from the training rows alone.

@@ -1,7 +1,7 @@
 """A believable table of eight hospitals, drawn from a model in which EBER's assumption holds.
 
-Every patient has a latent z = (severity s, response r). Hospitals differ in the mixture of patients that they see and in
-nothing else:
+Every patient has a latent z = (severity s, response r). Hospitals differ in the mixture of patients that they see and
+in nothing else:
 
     hospital e:   component c ~ mixture of e over (well, infected, elderly frail, in shock)
                   (s, r) ~ N(mean of c, 0.5² I)

@@ -29,7 +29,7 @@ from eber.objectives.eber import READINGS, EBERObjective, ExpectationRule
 from eber.objectives.eber_fused import FusedEBERObjective
 from eber.objectives.eber_supplied import SuppliedEBERObjective
 from eber.posteriors import SuppliedPosteriors
-from eber.theorem import theorem_rows
+from eber.theorem import decomposition_table, theorem_rows
 
 PAPER_FORM: dict[str, Any] = {
     "tie_weight": 0.0,
@@ -99,7 +99,8 @@ class EBERClassifier(EnvironmentClassifier):
         Environment weights p(e|x) while training and at prediction. A callable maps X (n, d) to (n, m), columns as in
         `environments_`. `prediction_weights` is read at prediction and may be changed after `fit`.
     posteriors : "learned" or callable, default="learned"
-        Posteriors q(z;x,y,e). A callable maps X to an `eber.posteriors.GridPosterior`; there is no g then.
+        Posteriors q(z;x,y,e). A callable maps X to an `eber.posteriors.GridPosterior`; there is no g then, and the
+        objective must be ``"stratified"``.
     epochs : int, default=50
     batch_size : int, default=64
     learning_rate : float, default=1e-3
@@ -269,42 +270,7 @@ class EBERClassifier(EnvironmentClassifier):
         index = index_of(environments, self.environments_, len(x), "environments", "environment")
         with torch.no_grad():
             rows = theorem_rows(self.module_, x, self._rule(), self._log_p_e_given_x(x))
-        n = np.arange(len(x))
-        p_e = rows.w.sum(1)  # (n, m)
-        p_y = rows.w.sum(2)  # (n, K)
-        weights = {"model": p_e.mean(0), "observed": np.bincount(index, minlength=p_e.shape[1]) / len(x)}
-        own = rows.L_ye[n, labels, index]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            L_e = {
-                "model": (rows.w * rows.L_ye).sum((0, 1)) / rows.w.sum((0, 1)),
-                "observed": np.array(
-                    [own[index == j].mean() if (index == j).any() else np.nan for j in range(len(p_e[0]))]
-                ),
-            }
-            p_e_given_xy = rows.w[n, labels] / p_y[n, labels][:, None]
-        posterior = {
-            "model": (rows.w * rows.posterior_ye).sum((1, 2)).mean(),
-            "observed": (p_e_given_xy * rows.posterior_ye[n, labels]).sum(1).mean(),
-        }
-        prior = (p_e * rows.prior_e).sum(1).mean()
-        bound = {"model": (p_y * rows.bound_y).sum(1).mean(), "observed": rows.bound_y[n, labels].mean()}
-        table = {}
-        for column in ("model", "observed"):
-            mean = float(np.nansum(weights[column] * L_e[column]))
-            balance = posterior[column] - prior
-            table[column] = [
-                *L_e[column],
-                mean,
-                posterior[column],
-                prior,
-                balance,
-                mean + balance,
-                bound[column],
-                bound[column] - mean - balance,
-            ]
-        names = [f"L_e[{name}]" for name in self.environments_]
-        names += ["E[L_e]", "posterior discrepancy", "prior discrepancy", "R(q)", "E[L_e] + R(q)", "L", "residual"]
-        return pd.DataFrame(table, index=names)
+        return decomposition_table(rows, labels, index, self.environments_)
 
     def adapt(self, X: Any) -> Self:
         """A copy whose mixture of environments is re-estimated from unlabelled rows of a new environment.

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from torch import nn
 
 import eber
 from eber.exceptions import ModelFileError
+from eber.files import write_atomically
 
 if TYPE_CHECKING:
     from eber.estimators.base import EnvironmentClassifier
@@ -60,8 +60,8 @@ def save_estimator(estimator: EnvironmentClassifier, path: str | os.PathLike[str
     }
     manifest = {"format": FORMAT, "format_version": FORMAT_VERSION, "sha256": _digest(content), "content": content}
     folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / name, weights)
-    _write(folder / MANIFEST, _encode(manifest))
+    write_atomically(folder / name, weights)
+    write_atomically(folder / MANIFEST, _encode(manifest))
     for stale in folder.glob("weights-*.safetensors"):
         if stale.name != name:
             stale.unlink()
@@ -155,21 +155,6 @@ def _encode(content: dict[str, Any]) -> bytes:
 
 def _digest(content: dict[str, Any]) -> str:
     return hashlib.sha256(_encode(content)).hexdigest()
-
-
-def _write(file: Path, data: bytes) -> None:
-    """Write under a temporary name, then rename, so that a file is whole or not there."""
-    handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, file)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _parameters_to_json(parameters: dict[str, Any]) -> dict[str, Any]:

@@ -24,9 +24,7 @@ METRICS = ("nll", "accuracy", "ece")
 
 def split(parameters: Mapping[str, Any], data_dir: Path, seed: int) -> Split:
     """Draw the six training environments and the test environment; the draw changes with the seed."""
-    return load_colored_mnist(
-        data_dir, random_state=seed, n_train=parameters["n_train"], n_test=parameters["n_test"]
-    )
+    return load_colored_mnist(data_dir, random_state=seed, n_train=parameters["n_train"], n_test=parameters["n_test"])
 
 
 def pooled_marginal_rule(test: MultiEnvironmentData) -> NDArray[np.float64]:

@@ -63,9 +63,7 @@ def learned_on_training(make: Callable[[], Transformer]) -> Preparation:
     def prepare(train: MultiEnvironmentData, other: MultiEnvironmentData) -> Split:
         transformer = make().fit(train.X)
         # Columns may have been dropped; nothing downstream needs their names.
-        first, second = (
-            replace(data, X=transformer.transform(data.X), feature_names=()) for data in (train, other)
-        )
+        first, second = (replace(data, X=transformer.transform(data.X), feature_names=()) for data in (train, other))
         return first, second
 
     return prepare
@@ -190,9 +188,7 @@ class DataTask:
         named = {name: cell.parameters[name] for name in _SHARED_PARAMETERS if name in cell.parameters}
         return {"featurizer": self.featurizer, "random_state": cell.seed, **named}
 
-    def _score(
-        self, fitted: Fitted, test: MultiEnvironmentData
-    ) -> tuple[dict[str, float], float, NDArray[np.uint8]]:
+    def _score(self, fitted: Fitted, test: MultiEnvironmentData) -> tuple[dict[str, float], float, NDArray[np.uint8]]:
         """Scores, seconds of fit and prediction together, as the paper counts them, and which rows are right."""
         start = time.perf_counter()
         proba = fitted.classifier.predict_proba(test.X)

@@ -28,7 +28,8 @@ def fingerprint_files(data_dir: Path, folder: str, patterns: tuple[str, ...], fe
     paths = sorted({path for pattern in patterns for path in root.rglob(pattern) if path.is_file()})
     if not paths:
         raise FileNotFoundError(
-            f"{root} has no file named like {' or '.join(patterns)}. Download the data with: eber data fetch {fetch_name}"
+            f"{root} has no file named like {' or '.join(patterns)}. Download the data with: eber data fetch "
+            f"{fetch_name}"
         )
     digest, size = hashlib.sha256(), 0
     for path in paths:

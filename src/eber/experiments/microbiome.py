@@ -49,9 +49,7 @@ def audit(train: MultiEnvironmentData, test: MultiEnvironmentData) -> LeakAudit:
     return leak_audit(train, test, transform=log_abundance)
 
 
-def nearest_neighbours(
-    classifier: EBERClassifier, train: MultiEnvironmentData, test: MultiEnvironmentData
-) -> Analysis:
+def nearest_neighbours(classifier: EBERClassifier, train: MultiEnvironmentData, test: MultiEnvironmentData) -> Analysis:
     """How often the nearest training sample within the assigned cohort has the label of the held-out sample.
 
     A cohort drawn at random is the comparison; its share is the mean over cohorts, so nothing is drawn. Distances are
@@ -73,9 +71,7 @@ def nearest_neighbours(
     )
 
 
-TASK = DataTask(
-    split, "linear", METRICS, learned_on_training(StandardScaler), analyse=nearest_neighbours, audit=audit
-)
+TASK = DataTask(split, "linear", METRICS, learned_on_training(StandardScaler), analyse=nearest_neighbours, audit=audit)
 
 
 def run_cell(cell: Cell) -> CellResult:

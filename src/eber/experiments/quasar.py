@@ -80,7 +80,7 @@ EXPERIMENT = Experiment(
         "held_out": MOST_SHIFTED,
         "hidden_dims": (16, 16),
         "representation_dim": 8,
-        "epochs": 10,
+        "epochs": 50,
         "selection": "training_domain_validation",
     },
     settings={

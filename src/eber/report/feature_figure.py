@@ -41,7 +41,8 @@ def draw_assigned_features(
         figure = Figure(figsize=(2.3 * len(names), 1.5 * len(feature_names) + 0.5))
         panels = figure.subplots(len(feature_names), len(names), sharex="row", sharey="row", squeeze=False)
         for row, feature in enumerate(feature_names):
-            edges = np.linspace(*np.quantile(train.X[:, row], _SHOWN), _BINS + 1)
+            low, high = np.quantile(train.X[:, row], _SHOWN)
+            edges = np.linspace(low, high, _BINS + 1)
             for column, name in enumerate(names):
                 axes = panels[row, column]
                 axes.hist(train.X[train.environments == name, row], edges, density=True, color="#9aa0a6")

@@ -35,7 +35,9 @@ def draw_leak(results: Results, setting: str, audit_summary: Sequence[str]) -> R
             if not rows.any():
                 continue
             right = [
-                np.mean([results.arrays(method, seed, setting)["correct"][rows] for seed in results.seeds(method, setting)])
+                np.mean(
+                    [results.arrays(method, seed, setting)["correct"][rows] for seed in results.seeds(method, setting)]
+                )
                 for method in methods
             ]
             axes.bar(np.arange(len(methods)) + shift, right, 0.38, color=colour, label=f"{rows.sum()} {group} rows")
@@ -71,7 +73,11 @@ def draw_neighbours(results: Results, setting: str) -> ReportFigure:
     rows = np.arange(len(same))
     assigned = [float(same[rows, seed["assigned"]].mean()) for seed in arrays]
     taken = np.mean([np.bincount(seed["assigned"], minlength=len(names)) for seed in arrays], axis=0) / len(rows)
-    shares = {**dict(zip(names, same.mean(axis=0), strict=True)), "at random": same.mean(), "assigned": np.mean(assigned)}
+    shares = {
+        **dict(zip(names, same.mean(axis=0), strict=True)),
+        "at random": same.mean(),
+        "assigned": np.mean(assigned),
+    }
     with style():
         figure = Figure(figsize=(6.4, 3.0))
         axes = figure.subplots()
@@ -85,8 +91,8 @@ def draw_neighbours(results: Results, setting: str) -> ReportFigure:
     return ReportFigure(
         re.sub(r"[^A-Za-z0-9._=-]+", "-", f"neighbours-{setting}"),
         figure,
-        f"Nearest training sample, {setting}: share of held-out rows with whose label it agrees, when looked for within "
-        "one cohort (grey), within a cohort drawn at random, and within the cohort that p(e|x) assigns the row to (dots "
-        f"are seeds). Rows are assigned to: {assignment}.",
+        f"Nearest training sample, {setting}: share of held-out rows with whose label it agrees, when looked for "
+        "within one cohort (grey), within a cohort drawn at random, and within the cohort that p(e|x) assigns the row "
+        f"to (dots are seeds). Rows are assigned to: {assignment}.",
         "Bars. " + ", ".join(f"{name} {share:.2f}" for name, share in shares.items()) + ".",
     )

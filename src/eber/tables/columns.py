@@ -69,13 +69,16 @@ def find_meaning(column: Any, decimal_comma: bool) -> Meaning:
     return Meaning("categorical")
 
 
-def as_numbers(column: Any, decimal_comma: bool, odd_texts: tuple[str, ...], where: str) -> NDArray[np.float64]:
+def as_numbers(
+    column: Any, decimal_comma: bool, odd_texts: tuple[str, ...], where: str, first_row: int = 0
+) -> NDArray[np.float64]:
     """A column as float64 with NaN where missing; infinities count as missing.
 
     Raises
     ------
     ValueError
-        For a text that is no number and not among `odd_texts`; `where` says in which file and column.
+        For a text that is no number and not among `odd_texts`; `where` says in which file and column, and `first_row`
+        how many rows came before these.
     """
     column = _plain(column)
     if pa.types.is_string(column.type):
@@ -87,8 +90,8 @@ def as_numbers(column: Any, decimal_comma: bool, odd_texts: tuple[str, ...], whe
         bad = np.flatnonzero(~_looks_like(texts, _NUMBER) & ~texts.is_null().to_numpy(zero_copy_only=False))
         if len(bad):
             raise ValueError(
-                f"{where} holds numbers, but row {bad[0] + 1} of the rows being read has {column[int(bad[0])].as_py()!r}. "
-                "Correct it, or leave it empty if the value is missing."
+                f"{where} holds numbers in the data of the fit, but row {first_row + bad[0] + 1} has "
+                f"{column[int(bad[0])].as_py()!r}. Correct it, or leave it empty if the value is missing."
             )
         column = pc.cast(pc.utf8_ltrim(texts, "+"), pa.float64())
     elif _kind_of_type(column.type) not in ("numeric", "boolean"):
@@ -100,7 +103,7 @@ def as_numbers(column: Any, decimal_comma: bool, odd_texts: tuple[str, ...], whe
     return numbers
 
 
-def as_booleans(column: Any, where: str) -> NDArray[np.float64]:
+def as_booleans(column: Any, where: str, first_row: int = 0) -> NDArray[np.float64]:
     """A column of true/false, yes/no or 1/0 as float64, with NaN where missing."""
     column = _plain(column)
     if pa.types.is_string(column.type):
@@ -110,10 +113,15 @@ def as_booleans(column: Any, where: str) -> NDArray[np.float64]:
         known = pc.or_(pc.or_(yes, no), words.is_null()).to_numpy(zero_copy_only=False)
         if not known.all():
             row = int(np.argmin(known))
-            raise ValueError(f"{where} holds true/false or yes/no, but {column[row].as_py()!r} is neither.")
+            raise ValueError(
+                f"{where} holds true/false or yes/no in the data of the fit, but row {first_row + row + 1} has "
+                f"{column[row].as_py()!r}."
+            )
         column = pc.if_else(words.is_null(), pa.scalar(None, pa.bool_()), yes)
     elif _kind_of_type(column.type) not in ("numeric", "boolean"):
-        raise ValueError(f"{where} holds true/false or yes/no, but values of type {column.type} here.")
+        raise ValueError(
+            f"{where} holds true/false or yes/no in the data of the fit, but values of type {column.type} here."
+        )
     numbers: NDArray[np.float64] = np.array(_to_float(column).to_numpy(zero_copy_only=False), dtype=np.float64)
     if not np.isin(numbers[~np.isnan(numbers)], (0.0, 1.0)).all():
         raise ValueError(f"{where} holds true/false or yes/no in the data of the fit, but other numbers here.")

@@ -80,9 +80,7 @@ class Schema:
         return {
             "label": self.label,
             "environment": self.environment,
-            "features": [
-                {"name": f.name, "kind": f.kind, "odd_texts": list(f.odd_texts)} for f in self.features
-            ],
+            "features": [{"name": f.name, "kind": f.kind, "odd_texts": list(f.odd_texts)} for f in self.features],
             "identifiers": list(self.identifiers),
             "dropped": dict(self.dropped),
         }
@@ -149,7 +147,7 @@ def find_schema(
             dropped[name] = reason
         else:
             assert meaning.kind in ("numeric", "boolean", "categorical")
-            chosen.append(Feature(name, meaning.kind, meaning.odd_texts))  # type: ignore[arg-type]
+            chosen.append(Feature(name, meaning.kind, meaning.odd_texts))
     if not chosen:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in list(dropped.items())[:5])
         raise ValueError(f"{file.path} has no column that could be a feature ({reasons or 'there are no others'}).")

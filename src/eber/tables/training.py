@@ -106,18 +106,14 @@ def read_training_table(
     y = _labels(table[label], path, label, file.decimal_comma)
     environments = np.array(as_texts(table[environment]).to_pylist(), dtype=str)
     _check_environments(environments, path, environment)
-    schema = find_schema(
-        file, table, environments, label=label, environment=environment, drop=drop, features=features
-    )
+    schema = find_schema(file, table, environments, label=label, environment=environment, drop=drop, features=features)
     identifiers = _subjects(table, schema)
     columns = decode(table, file, schema)
-    return TrainingTable(
-        path.name, schema, columns, y, environments, identifiers, (*notes, *schema.notes)
-    )
+    return TrainingTable(path.name, schema, columns, y, environments, identifiers, (*notes, *schema.notes))
 
 
-def decode(table: Any, file: TableFile, schema: Schema) -> FeatureColumns:
-    """The features of some rows, each as its kind says.
+def decode(table: Any, file: TableFile, schema: Schema, first_row: int = 0) -> FeatureColumns:
+    """The features of some rows, each as its kind says; `first_row` rows of the file came before them.
 
     Raises
     ------
@@ -129,9 +125,9 @@ def decode(table: Any, file: TableFile, schema: Schema) -> FeatureColumns:
         where = f"Column {feature.name!r} of {file.path}"
         column = table[feature.name]
         if feature.kind == "numeric":
-            values[feature.name] = as_numbers(column, file.decimal_comma, feature.odd_texts, where)
+            values[feature.name] = as_numbers(column, file.decimal_comma, feature.odd_texts, where, first_row)
         elif feature.kind == "boolean":
-            values[feature.name] = as_booleans(column, where)
+            values[feature.name] = as_booleans(column, where, first_row)
         else:
             values[feature.name] = as_texts(column)
     return FeatureColumns(values, table.num_rows)
@@ -154,7 +150,7 @@ def _labels(column: Any, path: Path, name: str, decimal_comma: bool) -> NDArray[
     texts = np.array(as_texts(column).to_pylist(), dtype=str)
     classes = np.unique(texts)
     if len(classes) == 1:
-        raise ValueError(f"All rows of {path} have the label {classes[0]!r}; a classifier needs at least two classes.")
+        raise ValueError(f"All rows of {path} have the label {str(classes[0])!r}; a classifier needs at least two classes.")
     if len(classes) > MAX_CLASSES:
         raise ValueError(
             f"The label {name!r} of {path} has {len(classes)} different values, which are no classes; at most "

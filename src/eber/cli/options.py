@@ -1,0 +1,32 @@
+"""Options that several commands on tables share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Table = Annotated[
+    Path, typer.Argument(help="CSV (also gzipped), Parquet, or a folder of Parquet files.", show_default=False)
+]
+Label = Annotated[str, typer.Option("--label", help="Column to be predicted.", show_default=False)]
+EnvironmentColumn = Annotated[
+    str, typer.Option("--environment", help="Column that says where each row comes from.", show_default=False)
+]
+Drop = Annotated[
+    list[str] | None, typer.Option("--drop", help="Column not to be used; may be repeated.", show_default=False)
+]
+Features = Annotated[
+    list[str] | None,
+    typer.Option("--features", help="Use exactly these columns; may be repeated.", show_default=False),
+]
+Quick = Annotated[bool, typer.Option("--quick", help="Shorter training, no search of weights: a first look.")]
+
+
+def columns_named(given: list[str] | None, table_columns: tuple[str, ...]) -> list[str]:
+    """Column names as given; one that is no column may be several, separated by commas."""
+    names: list[str] = []
+    for text in given or ():
+        names += [text] if text in table_columns else [part.strip() for part in text.split(",") if part.strip()]
+    return names

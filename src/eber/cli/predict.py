@@ -1,0 +1,70 @@
+"""`eber predict`: use a saved model on a file of any size."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from eber.cli.options import Table, columns_named
+
+if TYPE_CHECKING:
+    from eber.bundle import Bundle
+    from eber.tables.prediction import PredictionReport
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="Folder that `eber fit` wrote.", show_default=False)],
+    table: Table,
+    out: Annotated[Path, typer.Option("--out", help="File to write, .csv or .parquet.", show_default=False)],
+    adapt: Annotated[
+        bool, typer.Option("--adapt", help="First re-estimate, from these rows, which environments they resemble.")
+    ] = False,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option("--keep", help="Column to be copied into the output; may be repeated.", show_default=False),
+    ] = None,
+) -> None:
+    """Predict every row of a table; neither labels nor environments are needed in it."""
+    import torch
+
+    from eber.bundle import Bundle
+    from eber.exceptions import AdaptationWarning
+    from eber.tables.files import open_table
+    from eber.tables.prediction import predict_file
+
+    torch.set_num_threads(1)
+    bundle = Bundle.load(model)
+    names = open_table(table).names
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AdaptationWarning)  # the report below says it
+        report = predict_file(bundle, table, out, keep=tuple(columns_named(keep, names)), adapt=adapt)
+    for line in _sentences(bundle, report):
+        typer.echo(line)
+    typer.echo(f"{out}: predictions for {report.rows} rows.")
+
+
+def _sentences(bundle: Bundle, report: PredictionReport) -> list[str]:
+    lines = []
+    if report.ignored:
+        lines.append(f"Columns that the model does not know are ignored: {', '.join(report.ignored)}.")
+    for name, (count, first) in report.unseen.items():
+        lines.append(
+            f"Column {name!r}: {count} of {report.rows} rows have a value that the fit has not seen, such as "
+            f"{first!r}; they count as none of the known ones."
+        )
+    if (a := report.adaptation) is not None:
+        order = sorted(zip(a.mixture, bundle.classifier.environments_, strict=True), reverse=True)
+        shown = ", ".join(f"{name} {weight:.0%}" for weight, name in order if weight >= 0.005)
+        lines.append(f"Adapted to {a.n_rows} rows. Estimated mixture of training environments: {shown}.")
+        lines.append(
+            f"Likelihood gain {a.log_likelihood_gain:.3f} nats a row (p = {a.p_value:.2g}); sharpness of p(e|x) "
+            f"{a.sharpness:.2f}; worth about {a.effective_rows:.0f} rows of known environment."
+        )
+        verdict = (
+            "Nothing speaks against trusting it." if a.trusted else "Do not trust it: " + "; ".join(a.reasons) + "."
+        )
+        lines.append(verdict)
+    return lines

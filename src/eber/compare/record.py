@@ -1,0 +1,129 @@
+"""What a comparison is about, kept beside its scores, so that a report can be written without the table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eber.compare.folds import FoldPlan
+from eber.compare.methods import Effort
+from eber.compare.running import comparison
+from eber.experiments.spec import Experiment
+from eber.files import write_atomically
+from eber.tables.training import TrainingTable
+
+RECORD_FILE = "comparison.json"
+
+
+@dataclass(frozen=True)
+class ComparisonRecord:
+    """What was compared.
+
+    Parameters
+    ----------
+    table : str
+        Name of the file.
+    label, environment : str
+    drop : list of str
+    features : list of str or None
+        As the user gave them.
+    steps, penalty_weights
+        The effort of a fit.
+    metric : str
+        The one that methods are ranked by.
+    n_rows : int
+    classes : list of str
+    environments : mapping
+        Environment to the number of its rows of each class.
+    kinds : mapping
+        Feature to its kind.
+    folds : mapping
+        Fold to its environments.
+    remarks, notes, suspicions : list of str
+        About folds, about columns and rows, and about what may be wrong with the data.
+    """
+
+    table: str
+    label: str
+    environment: str
+    drop: Sequence[str]
+    features: Sequence[str] | None
+    steps: int
+    penalty_weights: Sequence[float]
+    metric: str
+    n_rows: int
+    classes: Sequence[str]
+    environments: Mapping[str, Mapping[str, int]]
+    kinds: Mapping[str, str]
+    folds: Mapping[str, Sequence[str]]
+    remarks: Sequence[str]
+    notes: Sequence[str]
+    suspicions: Sequence[str]
+
+    @property
+    def experiment(self) -> Experiment:
+        """The comparison, declared."""
+        return comparison(
+            self.folds,
+            label=self.label,
+            environment=self.environment,
+            drop=self.drop,
+            features=self.features,
+            effort=Effort(self.steps, tuple(self.penalty_weights)),
+            metric=self.metric,
+        )
+
+    def save(self, folder: Path) -> None:
+        """Write it into the output folder."""
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(folder / RECORD_FILE, json.dumps(asdict(self), indent=1) + "\n")
+
+    @classmethod
+    def load(cls, folder: Path) -> ComparisonRecord:
+        """Read it from an output folder."""
+        path = folder / RECORD_FILE
+        try:
+            return cls(**json.loads(path.read_text()))
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{path} was altered or is of another version: run the comparison again.") from error
+
+
+def record_comparison(
+    table: TrainingTable,
+    plan: FoldPlan,
+    effort: Effort,
+    metric: str,
+    suspicions: Sequence[str],
+    *,
+    drop: Sequence[str],
+    features: Sequence[str] | None,
+) -> ComparisonRecord:
+    """What is about to be compared."""
+    counts: dict[str, dict[str, int]] = {}
+    for name in np.unique(table.environments):
+        labels, numbers = np.unique(table.y[table.environments == name], return_counts=True)
+        counts[str(name)] = {str(label): int(number) for label, number in zip(labels, numbers, strict=True)}
+    content: dict[str, Any] = {
+        "table": table.name,
+        "label": table.schema.label,
+        "environment": table.schema.environment,
+        "drop": list(drop),
+        "features": None if features is None else list(features),
+        "steps": effort.steps,
+        "penalty_weights": list(effort.penalty_weights),
+        "metric": metric,
+        "n_rows": len(table),
+        "classes": [str(label) for label in np.unique(table.y)],
+        "environments": counts,
+        "kinds": {feature.name: feature.kind for feature in table.schema.features},
+        "folds": {fold: list(members) for fold, members in plan.folds.items()},
+        "remarks": list(plan.remarks),
+        "notes": list(table.notes),
+        "suspicions": list(suspicions),
+    }
+    return ComparisonRecord(**content)

@@ -1,0 +1,104 @@
+"""What is suspicious in a table, before any method has seen it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from eber.audit import leak_audit
+from eber.compare.folds import FoldPlan, listed
+from eber.datasets.base import MultiEnvironmentData
+from eber.tables.preprocessing import Preprocessing
+from eber.tables.training import TrainingTable
+
+MAX_AUDIT_ROWS = 20_000
+"""Larger tables are audited on a random sample of so many rows, which still shows a leak of more than a few rows."""
+GIVES_ENVIRONMENT_AWAY = 0.5
+"""Share of a column's variance that lies between environments."""
+GIVES_LABEL_AWAY = 0.99
+"""AUROC of a single column."""
+IMBALANCE = 100
+SHOWN_COLUMNS = 8
+
+
+def find_suspicions(table: TrainingTable, plan: FoldPlan) -> list[str]:
+    """Sentences, the gravest first; none when nothing was found."""
+    preprocessing = Preprocessing.fit(table.columns, table.schema)
+    X, names = preprocessing.transform(table.columns), preprocessing.names_out
+    return [
+        *_label_leaks(X, names, table.y),
+        *_shared_rows(X, table, plan),
+        *_environment_leaks(X, names, table.environments),
+        *_imbalance(table.environments),
+    ]
+
+
+def _label_leaks(X: NDArray[np.float32], names: list[str], y: NDArray[np.generic]) -> list[str]:
+    found = []
+    for j, name in enumerate(names):
+        ranks = rankdata(X[:, j])
+        for label in np.unique(y):
+            positive = y == label
+            n, m = positive.sum(), (~positive).sum()
+            area = (ranks[positive].sum() - n * (n + 1) / 2) / (n * m)
+            if max(area, 1 - area) > GIVES_LABEL_AWAY:
+                found.append(
+                    f"{name!r} alone tells class {str(label)!r} from the others (AUROC {max(area, 1 - area):.3f}). Is "
+                    "it known before the label is? If not, leave it out with --drop."
+                )
+                break
+    return found
+
+
+def _shared_rows(X: NDArray[np.float32], table: TrainingTable, plan: FoldPlan) -> list[str]:
+    rows = np.arange(len(X))
+    sampled = len(X) > MAX_AUDIT_ROWS
+    if sampled:
+        rows = np.sort(np.random.default_rng(0).permutation(rows)[:MAX_AUDIT_ROWS])
+    identifiers = None if table.identifiers is None else table.identifiers[rows]
+    data = MultiEnvironmentData(
+        X[rows], table.y[rows], table.environments[rows], identifiers=identifiers, name=table.name
+    )
+    found = []
+    for fold, members in plan.folds.items():
+        held = np.isin(data.environments, members)
+        if held.sum() < 2 or (~held).sum() < 2:
+            continue
+        audit = leak_audit(data.select(~held), data.select(held))
+        if audit.found:
+            sample = f" (in a sample of {MAX_AUDIT_ROWS} rows)" if sampled else ""
+            found.append(f"{fold}{sample}: {' '.join(audit.summary)} Its scores may be too good to be true.")
+    return found
+
+
+def _environment_leaks(X: NDArray[np.float32], names: list[str], environments: NDArray[np.generic]) -> list[str]:
+    """Columns whose variance lies mostly between environments."""
+    _, index = np.unique(environments, return_inverse=True)
+    counts = np.bincount(index)
+    shares = {}
+    for j, name in enumerate(names):
+        column = X[:, j].astype(np.float64)
+        total = column.var() * len(column)
+        means = np.bincount(index, weights=column) / counts
+        between = (counts * (means - column.mean()) ** 2).sum()
+        if total > 0 and between / total > GIVES_ENVIRONMENT_AWAY:
+            shares[name] = between / total
+    order = sorted(shares, key=lambda name: -shares[name])
+    if not order:
+        return []
+    shown = ", ".join(f"{name!r} ({shares[name]:.0%})" for name in order[:SHOWN_COLUMNS])
+    more = f" and {len(order) - SHOWN_COLUMNS} more" if len(order) > SHOWN_COLUMNS else ""
+    return [
+        f"These columns give the environment away (share of their variance between environments): {shown}{more}. A new "
+        "environment will have values of them that no training environment had; see whether results hold without them."
+    ]
+
+
+def _imbalance(environments: NDArray[np.generic]) -> list[str]:
+    names, counts = np.unique(environments, return_counts=True)
+    largest = counts.max()
+    tiny = [str(name) for name in names[counts * IMBALANCE < largest]]
+    if not tiny:
+        return []
+    return [f"{listed(tiny)}: less than a {IMBALANCE}th of the rows of the largest environment."]

@@ -1,0 +1,108 @@
+"""The tables of a comparison: the ranking, for the terminal and for the page, and the scores by held-out fold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from rich import box
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from eber.compare.summary import ComparisonSummary, MethodSummary
+from eber.experiments.spec import SECONDS
+from eber.experiments.wording import format_p
+from eber.metrics import METRICS, Metric
+
+MISSING = "–"
+TERMINAL_METRICS = ("nll", "accuracy", "ece", "auroc")
+"""As many as 120 columns hold."""
+
+
+def ranking(summary: ComparisonSummary, metrics: Iterable[str]) -> tuple[list[str], list[list[str]]]:
+    """Heads and lines: the ranking metric with its interval, the leader's test, then the other metrics."""
+    metric = summary.metric
+    others = [METRICS[name] for name in metrics if name != metric.name]
+    heads = [
+        "Method",
+        f"{metric.label} {metric.arrow}",
+        "95 % interval",
+        "Behind",
+        "p",
+        *(f"{other.label} {other.arrow}" for other in others),
+        SECONDS.label,
+    ]
+    lines = [_line(row, row.method, metric, others) for row in summary.rows]
+    if summary.adapted is not None:
+        line = _line(summary.adapted, "EBER, adapted", metric, others)
+        lines.append([*line[:-1], MISSING])
+    return heads, lines
+
+
+def ranking_for_terminal(summary: ComparisonSummary) -> RichTable:
+    """The ranking as a rich table; the leader in bold."""
+    heads, lines = ranking(summary, TERMINAL_METRICS)
+    table = RichTable(box=box.SIMPLE_HEAD, caption=ranking_caption(summary), caption_justify="left", pad_edge=False)
+    for j, head in enumerate(heads):
+        table.add_column(head, justify="left" if j == 0 else "right", no_wrap=True)
+    for j, line in enumerate(lines):
+        table.add_row(*(Text(entry) for entry in line), style="bold" if j == 0 else None)
+    return table
+
+
+def ranking_caption(summary: ComparisonSummary) -> str:
+    """What a reader must know to read the ranking."""
+    seeds = summary.n_seeds
+    parts = [
+        f"Means over {summary.held_out}, {seeds} {'seed' if seeds == 1 else 'seeds'}.",
+        "Interval: of the mean over environments, by Student's t.",
+        "p: two-sided t-test against the leader, paired by held-out environment, Benjamini-Yekutieli corrected over "
+        "all pairs of methods. Behind: how much worse than the leader.",
+    ]
+    if summary.adapted is not None:
+        parts.append("EBER, adapted: has seen the held-out rows without their labels, and is not ranked.")
+    return " ".join(parts)
+
+
+def fold_table(summary: ComparisonSummary) -> list[dict[str, Any]]:
+    """One line for each held-out fold: every method's score, with the best method of the fold marked."""
+    metric = summary.metric
+    pick = max if metric.higher_is_better else min
+    lines = []
+    for fold in summary.folds:
+        values = [row.by_fold.get(fold, {}).get(metric.name, math.nan) for row in summary.rows]
+        known = [value for value in values if not math.isnan(value)]
+        best = metric.format(pick(known)) if known else ""
+        entries = [{"text": metric.format(value), "best": metric.format(value) == best} for value in values]
+        lines.append({"fold": fold, "entries": entries})
+    return lines
+
+
+def extremes(row: MethodSummary, metric: Metric) -> str:
+    """Where a method does best and worst, in a sentence."""
+    scores = {fold: values[metric.name] for fold, values in row.by_fold.items() if not math.isnan(values[metric.name])}
+    if len(scores) < 2:
+        return ""
+    order = sorted(scores, key=lambda fold: scores[fold], reverse=bool(metric.higher_is_better))
+    best, worst = order[0], order[-1]
+    return (
+        f"{row.method} does best in {best} ({metric.format(scores[best])}) and worst in {worst} "
+        f"({metric.format(scores[worst])}). A new environment may well be as hard as the worst of these."
+    )
+
+
+def _line(row: MethodSummary, label: str, metric: Metric, others: list[Metric]) -> list[str]:
+    interval = MISSING if math.isnan(row.low) else f"{metric.format(row.low)} to {metric.format(row.high)}"
+    test = row.test
+    behind = MISSING if test is None or math.isnan(test.advantage) else f"{test.advantage:.3f}"
+    p = MISSING if test is None else format_p(test.p_corrected)
+    return [
+        label,
+        metric.format(row.means[metric.name]),
+        interval,
+        behind,
+        p,
+        *(other.format(row.means[other.name]) for other in others),
+        SECONDS.format(row.seconds),
+    ]

@@ -1,0 +1,163 @@
+"""Predictions for a file of any size: rows in, rows out, a batch at a time."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eber.adaptation import Adaptation
+from eber.bundle import Bundle
+from eber.estimators import EBERClassifier
+from eber.inference import split_uncertainty
+from eber.tables.arrow import pa, pacsv, pq
+from eber.tables.files import TableFile, open_table, unique_names
+from eber.tables.schema import require_columns
+from eber.tables.training import decode
+
+ADAPTATION_ROWS = 50_000
+"""Rows that an adaptation is estimated from; a larger file gives a random sample of so many."""
+
+
+@dataclass
+class PredictionReport:
+    """What was predicted, and what to know about it.
+
+    Parameters
+    ----------
+    rows : int
+    unseen : dict
+        Categorical column to how many rows have a value that the fit has not seen, and the first such value.
+    ignored : tuple of str
+        Columns of the file that the model does not use.
+    adaptation : Adaptation, optional
+    """
+
+    rows: int = 0
+    unseen: dict[str, tuple[int, str]] = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
+    adaptation: Adaptation | None = None
+
+
+def predict_file(
+    bundle: Bundle, path: Path, out: Path, *, keep: tuple[str, ...] = (), adapt: bool = False, random_state: int = 0
+) -> PredictionReport:
+    """Predict every row of a table and write the answers to `out`, CSV or Parquet by its suffix.
+
+    The file is written under a temporary name and renamed when it is whole. Memory does not grow with the rows.
+
+    Parameters
+    ----------
+    keep : tuple of str
+        Columns of the table that are copied into the answers, before them; identifiers of the fit that the table has
+        are copied in any case.
+    adapt : bool
+        Re-estimate the mixture of environments from the table first.
+    """
+    if out.suffix not in (".csv", ".parquet", ".pq"):
+        raise ValueError(f"Predictions are written as .csv or .parquet; {out.name} is neither.")
+    if out.resolve() == path.resolve():
+        raise ValueError(f"{out} is the file to be predicted; give another name for the predictions.")
+    file = open_table(path)
+    names = [feature.name for feature in bundle.schema.features]
+    require_columns(file, names)
+    require_columns(file, keep)
+    copied = tuple(dict.fromkeys([*keep, *(name for name in bundle.schema.identifiers if name in file.names)]))
+    used = {*names, *copied, bundle.schema.label, bundle.schema.environment, *bundle.schema.dropped}
+    report = PredictionReport(ignored=tuple(name for name in file.names if name not in used))
+    classifier = bundle.classifier
+    if adapt:
+        if not isinstance(classifier, EBERClassifier):
+            raise ValueError(f"Only EBER can be adapted to new rows; this model is {type(classifier).__name__}.")
+        classifier = classifier.adapt(_sample(bundle, file, ADAPTATION_ROWS, random_state))
+        report.adaptation = classifier.adaptation_
+    out.parent.mkdir(parents=True, exist_ok=True)
+    temporary = out.with_name(f".{out.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    writer = None
+    try:
+        for table in file.batches([*dict.fromkeys([*names, *copied])]):
+            X = _features(bundle, file, table, report)
+            answers = _answers(classifier, X, {name: table[name].combine_chunks() for name in copied})
+            if writer is None:
+                writer = _writer(temporary, out.suffix, answers.schema)
+            writer.write_table(answers)
+            report.rows += len(X)
+        if writer is None:
+            raise ValueError(f"{path} has columns but no rows.")
+        writer.close()
+        writer = None
+        os.replace(temporary, out)
+    finally:
+        if writer is not None:
+            writer.close()
+        temporary.unlink(missing_ok=True)
+    return report
+
+
+def _features(bundle: Bundle, file: TableFile, table: Any, report: PredictionReport) -> NDArray[np.float32]:
+    columns = decode(table, file, bundle.schema, report.rows)
+    for name, (count, first) in bundle.preprocessing.unseen(columns).items():
+        before, example = report.unseen.get(name, (0, first))
+        report.unseen[name] = (before + count, example)
+    return bundle.preprocessing.transform(columns)
+
+
+def _sample(bundle: Bundle, file: TableFile, size: int, random_state: int) -> NDArray[np.float32]:
+    """At most `size` rows, each row of the file as likely as any other, in one pass: those with the largest marks."""
+    rng = np.random.default_rng(random_state)
+    names = [feature.name for feature in bundle.schema.features]
+    kept, marks = np.empty((0, len(bundle.preprocessing.names_out)), dtype=np.float32), np.empty(0)
+    n_rows = 0
+    for table in file.batches(names):
+        X = bundle.preprocessing.transform(decode(table, file, bundle.schema, n_rows))
+        n_rows += len(X)
+        drawn = rng.random(len(X))
+        if len(marks) == size:
+            chosen = drawn > marks.min()
+            X, drawn = X[chosen], drawn[chosen]
+        kept, marks = np.concatenate([kept, X]), np.concatenate([marks, drawn])
+        if len(marks) > size:
+            best = np.argpartition(-marks, size)[:size]
+            kept, marks = kept[best], marks[best]
+    if not len(kept):
+        raise ValueError(f"{file.path} has columns but no rows.")
+    return kept
+
+
+def _answers(classifier: Any, X: NDArray[np.float32], copied: dict[str, Any]) -> Any:
+    """A pyarrow table with the copied columns and everything that the model says about these rows."""
+    columns = dict(_answer_columns(classifier, X))
+    names, _ = unique_names([*copied, *columns])
+    return pa.table([*copied.values(), *(pa.array(values) for values in columns.values())], names=list(names))
+
+
+def _answer_columns(classifier: Any, X: NDArray[np.float32]) -> Iterator[tuple[str, Any]]:
+    if not isinstance(classifier, EBERClassifier):
+        proba = classifier.predict_proba(X)
+        yield "predicted", classifier.classes_[proba.argmax(1)]
+        for k, label in enumerate(classifier.classes_):
+            yield f"p({label})", proba[:, k]
+        return
+    prediction = classifier._predict(X)  # one pass for all that follows
+    proba = prediction.p_y_given_x
+    yield "predicted", classifier.classes_[proba.argmax(1)]
+    for k, label in enumerate(classifier.classes_):
+        yield f"p({label})", proba[:, k]
+    for name, values in split_uncertainty(prediction).items():
+        yield f"uncertainty_{name}", values
+    for j in range(prediction.mean_z.shape[1]):
+        yield f"z{j + 1}", prediction.mean_z[:, j]
+    for j, name in enumerate(classifier.environments_):
+        yield f"p(environment {name})", prediction.p_e_given_x[:, j]
+
+
+def _writer(path: Path, suffix: str, schema: Any) -> Any:
+    if suffix == ".csv":
+        return pacsv.CSVWriter(str(path), schema)
+    return pq.ParquetWriter(str(path), schema)

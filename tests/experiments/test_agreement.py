@@ -1,0 +1,66 @@
+"""The agreement analysis counts what it says it counts."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from eber.experiments.agreement import Agreement, agreement
+from eber.report.agreement_figure import draw_agreement
+
+
+def rows(text: str) -> NDArray[np.bool_]:
+    """'10' is right, then wrong."""
+    return np.array([letter == "1" for letter in text])
+
+
+def test_by_hand() -> None:
+    found = agreement({"EBER": rows("110011"), "ERM": rows("101010"), "IRM": rows("100110")}, "EBER")
+    # Rows: all right, EBER only, ERM only, IRM only, all right, EBER only.
+    assert found.all_right == pytest.approx(2 / 6)
+    assert found.all_wrong == 0
+    assert found.right_with_reference == {"ERM": 0, "IRM": 0}
+    assert found.right_without_reference == {"ERM": 0.5, "IRM": 0.5}
+
+
+def test_where_nobody_differs_there_is_no_share() -> None:
+    found = agreement({"EBER": rows("10"), "ERM": rows("10")}, "EBER")
+    assert (found.all_right, found.all_wrong) == (0.5, 0.5)
+    assert math.isnan(found.right_with_reference["ERM"])
+    assert math.isnan(found.right_without_reference["ERM"])
+
+
+@given(st.lists(st.tuples(*[st.booleans()] * 3), min_size=1, max_size=30))
+def test_two_methods_that_differ_are_never_right_together(table: list[tuple[bool, bool, bool]]) -> None:
+    """With one competitor, differing while EBER is right means that it is wrong, and the other way round."""
+    a, b, _ = np.array(table).T
+    found = agreement({"EBER": a, "ERM": b}, "EBER")
+    assert found.right_with_reference["ERM"] in (0.0,) or math.isnan(found.right_with_reference["ERM"])
+    assert found.right_without_reference["ERM"] in (1.0,) or math.isnan(found.right_without_reference["ERM"])
+    assert found.all_right + found.all_wrong == pytest.approx(np.mean(a == b))
+
+
+@pytest.mark.parametrize(
+    "correct",
+    [{}, {"EBER": rows("1")}, {"ERM": rows("1"), "IRM": rows("1")}, {"EBER": rows("10"), "ERM": rows("1")}],
+)
+def test_what_cannot_be_compared_is_refused(correct: dict[str, NDArray[np.bool_]]) -> None:
+    with pytest.raises(ValueError, match="Agreement needs 'EBER' and another method on the same rows"):
+        agreement(correct, "EBER")
+
+
+def test_the_figure_tells_its_numbers_and_survives_empty_shares() -> None:
+    first = Agreement(0.5, 0.2, {"ERM": 0.25, "IRM": math.nan}, {"ERM": 0.75, "IRM": math.nan})
+    figure = draw_agreement("paper split", "EBER", [first, first])
+    assert figure.name == "agreement-paper-split"
+    assert "All right: 0.50; all wrong: 0.20" in figure.alternative
+    assert "ERM 0.25 where EBER is right, 0.75 where it is wrong" in figure.alternative
+    left, middle, right = figure.figure.axes
+    assert [bar.get_height() for bar in left.patches] == [0.5, 0.2]
+    assert middle.patches[0].get_height() == 0.25
+    assert right.patches[0].get_height() == 0.75

@@ -1,0 +1,110 @@
+"""Feature extractors: images, modules of one's own, and what they may not do."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from eber import EBERClassifier, ERMClassifier, FishrClassifier, IRMClassifier, VRExClassifier, aggregates
+from eber.datasets.parametric import ParametricParameters, draw
+
+CLASSIFIERS = [EBERClassifier, ERMClassifier, IRMClassifier, VRExClassifier, FishrClassifier]
+
+# Fits of one or two epochs are not good fits, and are not meant to be.
+pytestmark = pytest.mark.filterwarnings("ignore::eber.exceptions.FitWarning")
+
+rows = draw(ParametricParameters(n=40, m_validation=1, m_test=1, d=4), random_state=0).train
+X, y, e = rows.X, rows.y, rows.environments
+three = np.digitize(X[:, 1], np.quantile(X[:, 1], [1 / 3, 2 / 3]))  # three classes
+
+images = np.zeros((len(X), 2, 8, 8), dtype=np.float32)
+images[:, :, 2:6, 2:6] = X[:, :2, None, None]
+
+
+def flat_featurizer(input_shape, representation_dim):
+    return nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(input_shape)), representation_dim), nn.ReLU())
+
+
+@pytest.mark.parametrize("classifier", CLASSIFIERS)
+@pytest.mark.parametrize("featurizer", ["cnn", flat_featurizer])
+def test_images_with_the_built_in_and_with_ones_own_extractor(classifier, featurizer):
+    fitted = classifier(featurizer=featurizer, representation_dim=6, epochs=1, random_state=0)
+    proba = fitted.fit(images, three, environments=e).predict_proba(images)
+    assert proba.shape == (len(X), 3)
+    np.testing.assert_allclose(fitted.predict_proba(images[:5]), proba[:5], atol=1e-12)
+    with pytest.raises(ValueError, match=r"rows of shape \(2, 4, 4\), but .* was fitted on \(2, 8, 8\)"):
+        fitted.predict(images[:, :, :4, :4])
+    bad = images.copy()
+    bad[3, 1, 2, 0] = np.nan
+    with pytest.raises(ValueError, match=r"NaN in position \(3, 1, 2, 0\)"):
+        fitted.predict(bad)
+
+
+def test_images_and_tables_are_not_confused():
+    with pytest.raises(ValueError, match=r"'cnn' featurizer needs images of shape .* got rows of shape \(4,\)"):
+        EBERClassifier(featurizer="cnn").fit(X, y, environments=e)
+    with pytest.raises(ValueError, match="dim 4"):
+        EBERClassifier().fit(images, y, environments=e)
+    with pytest.raises(ValueError, match="at least 4x4, got 3x8"):
+        EBERClassifier(featurizer="cnn").fit(images[:, :, :3], y, environments=e)
+
+
+def test_a_featurizer_that_does_not_fit_is_refused():
+    with pytest.raises(ValueError, match=r"maps 2 rows to shape \(2, 7\); .*representation_dim=32"):
+        EBERClassifier(featurizer=lambda shape, width: nn.Linear(4, 7)).fit(X, y, environments=e)
+    with pytest.raises(TypeError, match=r"must return a torch.nn.Module, got builtin"):
+        EBERClassifier(featurizer=lambda shape, width: torch.tanh).fit(X, y, environments=e)
+
+
+class Watched(nn.Module):
+    """A featurizer that notes the largest array it holds."""
+
+    largest = 0
+
+    def __init__(self, input_shape, representation_dim):
+        super().__init__()
+        self.wide, self.narrow = nn.Linear(*input_shape, 500), nn.Linear(500, representation_dim)
+
+    def forward(self, x):
+        hidden = torch.tanh(self.wide(x))
+        Watched.largest = max(Watched.largest, hidden.numel())
+        return self.narrow(hidden)
+
+
+@pytest.mark.parametrize("classifier", [EBERClassifier, ERMClassifier])
+def test_memory_is_bounded_whatever_the_featurizer_does_inside(classifier, monkeypatch):
+    monkeypatch.setattr(aggregates, "CHUNK_ELEMENTS", 20_000)
+    Watched.largest = 0
+    fitted = classifier(featurizer=Watched, batch_size=16, epochs=1, random_state=0).fit(X, y, environments=e)
+    fitted.predict_proba(X)
+    fitted.transform(X)
+    if classifier is EBERClassifier:
+        fitted.predict_environment_proba(X)
+        fitted.explain_uncertainty(X)
+    assert 500 < Watched.largest <= 20_000
+
+
+def with_dropout_and_batch_norm(input_shape, representation_dim):
+    return nn.Sequential(
+        nn.Linear(input_shape[0], 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.5), nn.Linear(8, representation_dim)
+    )
+
+
+@pytest.mark.parametrize("classifier", CLASSIFIERS)
+def test_dropout_and_batch_norm_work_in_training_and_rest_in_prediction(classifier):
+    first, again = (
+        classifier(featurizer=with_dropout_and_batch_norm, epochs=2, batch_size=60, random_state=0).fit(
+            X, y, environments=e
+        )
+        for _ in range(2)
+    )
+    weights = first.module_.state_dict()
+    for name, value in again.module_.state_dict().items():
+        assert torch.equal(weights[name], value)  # dropout draws from a seeded generator too
+    means = [value for name, value in weights.items() if name.endswith("running_mean")]
+    assert means
+    assert all(mean.abs().max() > 0 for mean in means)
+    assert not first.module_.training
+    proba = first.predict_proba(X)
+    np.testing.assert_array_equal(first.predict_proba(X), proba)
+    np.testing.assert_allclose(first.predict_proba(X[:1]), proba[:1], atol=1e-12)  # one row is no batch

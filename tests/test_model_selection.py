@@ -1,0 +1,130 @@
+"""Weights are chosen within the training environments, on rows that the fit has not seen."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eber.datasets.base import MultiEnvironmentData
+from eber.exceptions import NonFiniteLossError
+from eber.model_selection import (
+    SELECTION_RULES,
+    Fold,
+    choose_weight,
+    find_rule,
+    leave_one_environment_out,
+    subsample,
+    training_domain_cross_validation,
+    training_domain_validation,
+)
+
+FOLD: Fold = (np.array([0]), np.array([1]))
+
+
+def data_with(counts: list[tuple[int, int]]) -> MultiEnvironmentData:
+    """One environment for each pair: so many rows of label 0, so many of label 1."""
+    y = np.concatenate([np.repeat([0, 1], pair) for pair in counts])
+    environments = np.repeat([f"e{j}" for j in range(len(counts))], [sum(pair) for pair in counts])
+    return MultiEnvironmentData(np.arange(len(y), dtype=float)[:, None], y, environments, name="toy")
+
+
+COUNTS = st.lists(st.tuples(st.integers(1, 12), st.integers(5, 12)), min_size=3, max_size=5)
+
+
+@pytest.mark.parametrize("name", SELECTION_RULES)
+@settings(deadline=None, max_examples=25)
+@given(counts=COUNTS, seed=st.integers(0, 100))
+def test_no_row_is_both_fitted_on_and_validated_on(name: str, counts: list[tuple[int, int]], seed: int) -> None:
+    data = data_with(counts)
+    for fitted_on, validated_on in find_rule(name)(data, seed):
+        assert sorted([*fitted_on, *validated_on]) == list(range(len(data)))
+        assert len(validated_on)
+
+
+def test_leaving_one_environment_out_leaves_each_out_once_and_whole() -> None:
+    data = data_with([(3, 4), (5, 6), (7, 8)])
+    left_out = []
+    for fitted_on, validated_on in leave_one_environment_out(data):
+        (name,) = set(data.environments[validated_on])
+        assert name not in data.environments[fitted_on]
+        left_out.append(name)
+    assert left_out == data.environment_names
+
+
+def test_leaving_one_of_two_environments_out_is_refused() -> None:
+    """One environment is left then, in which V-REx and Fishr have no penalty: every weight would look the same."""
+    with pytest.raises(ValueError, match=r"toy has 2 training environments \(e0, e1\).*training_domain_validation"):
+        leave_one_environment_out(data_with([(3, 4), (5, 6)]))
+
+
+def test_training_domain_validation_takes_a_fifth_of_each_label_in_each_environment() -> None:
+    data = data_with([(20, 10), (40, 5)])
+    ((_, validated_on),) = training_domain_validation(data, 3)
+    found = {
+        (name, label): int(np.sum((data.environments[validated_on] == name) & (data.y[validated_on] == label)))
+        for name in ("e0", "e1")
+        for label in (0, 1)
+    }
+    assert found == {("e0", 0): 4, ("e0", 1): 2, ("e1", 0): 8, ("e1", 1): 1}
+
+
+def test_cross_validation_validates_on_every_row_once() -> None:
+    data = data_with([(20, 10), (40, 5)])
+    folds = training_domain_cross_validation(data, 0)
+    assert len(folds) == 5
+    assert sorted(np.concatenate([validated_on for _, validated_on in folds])) == list(range(len(data)))
+
+
+def test_rows_too_few_to_split_are_always_fitted_on() -> None:
+    data = data_with([(1, 10), (10, 10)])
+    for fitted_on, _ in training_domain_cross_validation(data, 0):
+        assert 0 in fitted_on
+
+
+def test_the_split_changes_with_the_seed_and_only_with_it() -> None:
+    data = data_with([(20, 20), (20, 20)])
+    first, again, other = (training_domain_validation(data, seed)[0][1].tolist() for seed in (0, 0, 1))
+    assert first == again != other
+
+
+def test_the_weight_with_the_least_mean_loss_is_chosen() -> None:
+    losses = {0.1: [1.0, 5.0], 1.0: [2.0, 2.0], 10.0: [3.0, 3.0]}
+    folds: list[Fold] = [(np.array([0]), np.array([j])) for j in range(2)]
+    choice = choose_weight(losses, folds, lambda weight, fold: losses[weight][int(fold[1][0])])
+    assert choice.weight == 1.0
+    assert choice.losses == {0.1: 3.0, 1.0: 2.0, 10.0: 3.0}
+
+
+def test_a_weight_with_which_training_diverges_is_not_chosen() -> None:
+    def loss(weight: float, fold: Fold) -> float:
+        if weight == 100.0:
+            raise NonFiniteLossError("diverged")
+        return math.nan if weight == 10.0 else weight
+
+    choice = choose_weight((100.0, 10.0, 1.0), [FOLD], loss)
+    assert choice.weight == 1.0
+    assert choice.losses[100.0] == choice.losses[10.0] == math.inf
+
+
+def test_nothing_is_chosen_where_training_always_diverges() -> None:
+    with pytest.raises(ArithmeticError, match=r"diverged with every weight of the grid: 1\.0, 2\.0"):
+        choose_weight((1.0, 2.0), [FOLD], lambda weight, fold: math.inf)
+    with pytest.raises(ValueError, match="empty"):
+        choose_weight((), [FOLD], lambda weight, fold: 0.0)
+
+
+def test_a_subsample_takes_as_many_rows_of_each_environment_and_zero_takes_all() -> None:
+    data = data_with([(20, 10), (3, 2)])
+    some = subsample(data, 8, random_state=1)
+    assert [int(np.sum(some.environments == name)) for name in ("e0", "e1")] == [8, 5]
+    assert len(np.unique(some.X)) == len(some)
+    assert subsample(data, 0) is data
+
+
+def test_an_unknown_rule_is_named_with_the_known_ones() -> None:
+    with pytest.raises(ValueError, match=r"no selection rule 'best'; there are leave_one_environment_out"):
+        find_rule("best")
