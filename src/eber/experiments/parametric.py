@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import nn
 
 from eber.datasets.parametric import ParametricDraw, ParametricParameters, draw
 from eber.datasets.parametric_oracle import ParametricOracle
@@ -63,6 +64,14 @@ VARIANTS: dict[str, Callable[[ParametricOracle], dict[str, Any]]] = {
 """EBER with something replaced: the paper's variants that need a fit of their own, then our own ablations."""
 
 ERM_SAME_RECIPE = "ERM with EBER's initialisation and averaging"
+ERM_RELU = "ERM with a ReLU on the representation"
+
+
+def relu_extractor(input_shape: Sequence[int], representation_dim: int) -> nn.Module:
+    """The paper's extractor with a ReLU after its last layer, which the paper's text does not have."""
+    width = 16
+    layers = nn.Linear(input_shape[0], width), nn.ReLU(), nn.Linear(width, representation_dim), nn.ReLU()
+    return nn.Sequential(*layers)
 
 
 def draw_cell(parameters: Mapping[str, Any], seed: int) -> tuple[ParametricDraw, ParametricOracle]:
@@ -113,6 +122,8 @@ def fit_method(
         eber = EBERClassifier()
         recipe: dict[str, Any] = {"input_scale": eber.input_scale, "average_decay": eber.average_decay}
         return fit(ERMClassifier(**shared, **recipe), data.train)
+    if method == ERM_RELU:
+        return fit(ERMClassifier(**{**shared, "featurizer": relu_extractor}), data.train)
     own = {
         "latent_dim": parameters["latent_dim"],
         "env_loss_weight": parameters["env_loss_weight"],
@@ -182,7 +193,10 @@ of what EBER gains here is learning p(e|x) and using it at prediction (variant 2
 everything).
 
 The baselines have the same extractor, schedule and data as EBER and their penalty weight is chosen on validation \
-environments. Their times, unlike the paper's, are one fit with the chosen weight and its prediction.
+environments. As the paper's text has it, the extractor ends in a linear layer; our ERM equals a plain PyTorch loop \
+with that network, and in several sensitivity settings the paper's ERM is better than it. The row "ERM with a ReLU \
+on the representation" has one ReLU more and comes out at the paper's figures (0.266 at m=36 against 0.389 without \
+it and 0.265 in the paper), so the paper's network probably had it. EBER stays ahead of both.
 
 With 100 rows an environment there are 100 steps in all, and no method learns much; the paper prints no table for \
 it.\
@@ -225,7 +239,7 @@ EXPERIMENT = Experiment(
     default_settings=("baseline",),
     methods=tuple(CLASSIFIERS),
     oracles=("Bayes-x",),
-    ablations=(*VARIANTS, ERM_SAME_RECIPE),
+    ablations=(*VARIANTS, ERM_SAME_RECIPE, ERM_RELU),
     metrics=METRICS,
     primary_metric="nll",
     reference_method="EBER",
