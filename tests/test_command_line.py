@@ -25,7 +25,7 @@ def eber(*arguments: str, cwd: Path, status: int = 0) -> str:
 
 
 def test_reproduce_parametric_leaves_everything_it_promises(tmp_path: Path) -> None:
-    command = ("reproduce", "parametric", "--seeds", "2", *SMALL, "--out")
+    command = ("reproduce", "parametric", "--seeds", "1", *SMALL, "--out")
     output = eber(*command, "out", cwd=tmp_path)
     for method in ("Bayes-x", "EBER", "ERM", "IRM", "V-REx", "Fishr"):
         assert method in output
@@ -37,13 +37,13 @@ def test_reproduce_parametric_leaves_everything_it_promises(tmp_path: Path) -> N
         assert (folder / "figures" / f"{name}.svg").exists()
     cells = pd.read_csv(folder / "cells.csv")
     assert list(cells.columns) == ["experiment", "setting", "method", "variant", "seed", "metric", "value"]
-    assert set(cells["seed"]) == {0, 1}
+    assert set(cells["seed"]) == {0}
     weights = cells[cells["metric"] == "penalty_weight"]
     assert set(weights["method"]) == {"IRM", "V-REx", "Fishr"}
     assert set(weights["value"]) <= {0.1, 1.0, 10.0}
 
-    assert "12 cells, 12 of them finished before" in eber(*command, "out", cwd=tmp_path)
-    again = ("reproduce", "parametric", "--seeds", "2", "--methods", "EBER,V-REx", *SMALL, "--out")
+    assert "6 cells, 6 of them finished before" in eber(*command, "out", cwd=tmp_path)
+    again = ("reproduce", "parametric", "--seeds", "1", "--methods", "EBER,V-REx", *SMALL, "--out")
     eber(*again, "other", cwd=tmp_path)
     other = pd.read_csv(tmp_path / "other" / "cells.csv")
     same = cells[cells["method"].isin(["EBER", "V-REx"])].reset_index(drop=True)

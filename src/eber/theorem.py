@@ -129,12 +129,13 @@ def decomposition_table(
     p_e, p_y = rows.w.sum(1), rows.w.sum(2)  # (n, m), (n, K)
     p_e_given_xy = rows.w[n, y] / p_y[n, y][:, None]  # (n, m)
     counts = np.bincount(e, minlength=m)
-    with np.errstate(invalid="ignore"):  # an environment without rows has no observed L_e
+    with np.errstate(invalid="ignore"):  # an environment without rows, or without weight, has no L_e
         observed_L_e = np.bincount(e, rows.L_ye[n, y, e], minlength=m) / counts
+        model_L_e = (rows.w * rows.L_ye).sum((0, 1)) / rows.w.sum((0, 1))
     columns = {
         "model": (
             p_e.mean(0),
-            (rows.w * rows.L_ye).sum((0, 1)) / rows.w.sum((0, 1)),
+            model_L_e,
             (rows.w * rows.posterior_ye).sum((1, 2)).mean(),
             (p_y * rows.bound_y).sum(1).mean(),
         ),

@@ -109,7 +109,8 @@ def test_a_run_outlives_its_rival(tmp_path: Path, undisturbed: bytes) -> None:
 
 def test_ctrl_c_ends_the_workers_and_says_how_to_go_on(tmp_path: Path, undisturbed: bytes) -> None:
     out, log = tmp_path / "out", tmp_path / "log"
-    process = start(out, log)
+    pause = "0.15"  # long enough for the signal to arrive before the end, on a busy machine too
+    process = start(out, log, pause)
     wait_for_cells(out, 5, process)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers as well
     said = finish(process)
@@ -119,7 +120,7 @@ def test_ctrl_c_ends_the_workers_and_says_how_to_go_on(tmp_path: Path, undisturb
     computed = log.read_text()
     time.sleep(0.2)
     assert log.read_text() == computed, "no worker is left"
-    finish(start(out, log))
+    finish(start(out, log, pause))
     assert (out / "cells.csv").read_bytes() == undisturbed
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eber.cli.options import Drop, EnvironmentColumn, Features, Label, Quick, Table, columns_named
+from eber.cli.options import Drop, EnvironmentColumn, Features, Label, Quick, Table, columns_named, count
 
 if TYPE_CHECKING:
     from eber.compare.record import ComparisonRecord
@@ -61,15 +61,15 @@ def compare(
     data = read_training_table(table, label=label, environment=environment, drop=dropped, features=wanted)
     plan = plan_folds(data.y, data.environments)
     effort = QUICK if quick else THOROUGH
-    folder = out or Path("results") / table.name.split(".")[0]
+    folder = out or Path("results") / table.resolve().name.split(".")[0]
     for note in (*data.notes, *plan.remarks):
         typer.echo(note, err=True)
     seconds = expected_seconds(data, chosen, len(plan.folds), seeds, effort, jobs)
+    fits = len(chosen) * len(plan.folds) * seeds
     typer.echo(
-        f"{len(data)} rows, {len(data.schema.features)} features, {len(set(data.environments))} environments: "
-        f"{len(chosen)} methods x {len(plan.folds)} held-out folds x {seeds} {'seed' if seeds == 1 else 'seeds'} = "
-        f"{len(chosen) * len(plan.folds) * seeds} fits, {_duration(seconds)} with {jobs} "
-        f"{'job' if jobs == 1 else 'jobs'}. Output: {folder}",
+        f"{len(data)} rows, {count(len(data.schema.features), 'feature')}, {len(set(data.environments))} environments: "
+        f"{count(len(chosen), 'method')} x {count(len(plan.folds), 'held-out fold')} x {count(seeds, 'seed')} = "
+        f"{count(fits, 'fit')}, {_duration(seconds)} with {count(jobs, 'job')}. Output: {folder}",
         err=True,
     )
     suspicions = find_suspicions(data, plan)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from eber.cli.options import Drop, EnvironmentColumn, Features, Label, Quick, Table, columns_named
+from eber.cli.options import Drop, EnvironmentColumn, Features, Label, Quick, Table, columns_named, count
 
 CARD_METRICS = ("nll", "accuracy", "ece", "auroc")
 
@@ -81,8 +81,8 @@ def fit(
     card = describe(data, fitted.classifier, chosen, fingerprint(table), entries, plan.remarks)
     Bundle(fitted.classifier, data.schema, preprocessing, card).save(out)
     typer.echo(
-        f"{out}: {chosen} fitted on {len(data)} rows, {len(data.schema.features)} features, "
-        f"{len(np.unique(data.environments))} environments. Its model card is {out / 'card.md'}."
+        f"{out}: {chosen} fitted on {len(data)} rows, {count(len(data.schema.features), 'feature')}, "
+        f"{count(len(np.unique(data.environments)), 'environment')}. Its model card is {out / 'card.md'}."
     )
 
 

@@ -30,3 +30,8 @@ def columns_named(given: list[str] | None, table_columns: tuple[str, ...]) -> li
     for text in given or ():
         names += [text] if text in table_columns else [part.strip() for part in text.split(",") if part.strip()]
     return names
+
+
+def count(number: int, noun: str) -> str:
+    """1 seed, 2 seeds."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -76,7 +76,12 @@ def plan_folds(y: NDArray[Any], environments: NDArray[Any], max_folds: int = MAX
             folds[fold] = members
     one_class = [str(name) for name in names if len(np.unique(y[environments == name])) == 1]
     if one_class:
-        remarks.append(f"{listed(one_class)}: all rows are of one class, so AUROC and AUPRC are not defined there.")
+        remarks.append(f"{listed(one_class)}: all rows are of one class.")
+    undefined = [fold for fold, members in folds.items() if len(np.unique(y[np.isin(environments, members)])) == 1]
+    if undefined:
+        remarks.append(
+            f"AUROC and AUPRC are not defined where all held-out rows are of one class: {listed(undefined)}."
+        )
     if not folds:
         raise ValueError(
             f"No environment can be held out. {' '.join(remarks)} Merge small environments, or collect more rows."

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
+from eber.compare.grouping import MAX_ENVIRONMENTS, group_environments
 from eber.datasets.base import MultiEnvironmentData
 from eber.exceptions import EnvironmentWarning
 from eber.experiments.fitting import CLASSIFIERS, PENALISED
@@ -73,7 +74,19 @@ def build(method: str, seed: int, epochs: int, penalty_weight: float | None = No
 def fit_method(
     method: str, X: NDArray[Any], y: NDArray[Any], environments: NDArray[Any], seed: int, effort: Effort
 ) -> FittedMethod:
-    """Fit a method; a penalty weight is chosen by training-domain validation, then all rows are fitted with it."""
+    """Fit a method as the comparison does.
+
+    A penalty weight is chosen by training-domain validation, then all rows are fitted with it. EBER learns from at
+    most `MAX_ENVIRONMENTS` environments; of more, similar ones are put together, with a warning.
+    """
+    if method == "EBER" and len(np.unique(environments)) > MAX_ENVIRONMENTS:
+        warnings.warn(
+            f"EBER puts {len(np.unique(environments))} environments into {MAX_ENVIRONMENTS} groups of similar ones: "
+            "its cost grows with the square of their number.",
+            EnvironmentWarning,
+            stacklevel=2,
+        )
+        environments = group_environments(X, environments, seed)
 
     def fit(rows: NDArray[np.int64], weight: float | None) -> Any:
         classifier = build(method, seed, effort.epochs(len(y)), weight)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from eber.compare.grouping import group_environments
 from eber.compare.methods import BATCH_SIZE, Effort, build
 from eber.experiments.fitting import CLASSIFIERS, PENALISED
 from eber.tables.preprocessing import Preprocessing
@@ -49,7 +50,8 @@ def _trial(
 ) -> tuple[float, int]:
     """Seconds of a short fit, and the rows it was made on."""
     rows = _trial_rows(table, size, rng)
-    X, y, e = preprocessing.transform(table.columns.select(rows)), table.y[rows], table.environments[rows]
+    X, y = preprocessing.transform(table.columns.select(rows)), table.y[rows]
+    e = group_environments(X, table.environments[rows], seed=0) if method == "EBER" else table.environments[rows]
     classifier = build(method, 0, epochs=1, penalty_weight=1.0)
     start = time.perf_counter()
     with warnings.catch_warnings():

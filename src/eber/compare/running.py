@@ -109,7 +109,7 @@ def evaluate_fold(table: TrainingTable, held: NDArray[np.bool_], method: str, se
 
 
 def _look_inside(
-    classifier: EBERClassifier, X: NDArray[np.float32], y: NDArray[Any], seed: int
+    classifier: EBERClassifier, X: NDArray[np.float64], y: NDArray[Any], seed: int
 ) -> tuple[dict[str, float], dict[str, NDArray[Any]]]:
     """What EBER says beyond probabilities: p(e|x), latents, the split of uncertainty, and what adaptation gains."""
     with warnings.catch_warnings():

@@ -34,7 +34,7 @@ def find_suspicions(table: TrainingTable, plan: FoldPlan) -> list[str]:
     ]
 
 
-def _label_leaks(X: NDArray[np.float32], names: list[str], y: NDArray[np.generic]) -> list[str]:
+def _label_leaks(X: NDArray[np.float64], names: list[str], y: NDArray[np.generic]) -> list[str]:
     found = []
     for j, name in enumerate(names):
         ranks = rankdata(X[:, j])
@@ -51,18 +51,19 @@ def _label_leaks(X: NDArray[np.float32], names: list[str], y: NDArray[np.generic
     return found
 
 
-def _shared_rows(X: NDArray[np.float32], table: TrainingTable, plan: FoldPlan) -> list[str]:
+def _shared_rows(X: NDArray[np.float64], table: TrainingTable, plan: FoldPlan) -> list[str]:
     rows = np.arange(len(X))
     sampled = len(X) > MAX_AUDIT_ROWS
     if sampled:
         rows = np.sort(np.random.default_rng(0).permutation(rows)[:MAX_AUDIT_ROWS])
     identifiers = None if table.identifiers is None else table.identifiers[rows]
-    data = MultiEnvironmentData(
-        X[rows], table.y[rows], table.environments[rows], identifiers=identifiers, name=table.name
-    )
+    # Environments of one fold are held out together, so they count as one.
+    fold_of = {member: fold for fold, members in plan.folds.items() for member in members}
+    folds = np.array([fold_of.get(name, name) for name in table.environments[rows]])
+    data = MultiEnvironmentData(X[rows], table.y[rows], folds, identifiers=identifiers, name=table.name)
     found = []
-    for fold, members in plan.folds.items():
-        held = np.isin(data.environments, members)
+    for fold in plan.folds:
+        held = folds == fold
         if held.sum() < 2 or (~held).sum() < 2:
             continue
         audit = leak_audit(data.select(~held), data.select(held))
@@ -72,7 +73,7 @@ def _shared_rows(X: NDArray[np.float32], table: TrainingTable, plan: FoldPlan) -
     return found
 
 
-def _environment_leaks(X: NDArray[np.float32], names: list[str], environments: NDArray[np.generic]) -> list[str]:
+def _environment_leaks(X: NDArray[np.float64], names: list[str], environments: NDArray[np.generic]) -> list[str]:
     """Columns whose variance lies mostly between environments."""
     _, index = np.unique(environments, return_inverse=True)
     counts = np.bincount(index)

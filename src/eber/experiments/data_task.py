@@ -16,7 +16,7 @@ from eber.datasets.base import MultiEnvironmentData
 from eber.estimators import PAPER_FORM, EBERClassifier, ERMClassifier
 from eber.estimators.base import EnvironmentClassifier
 from eber.experiments.cell import MAIN, Cell, CellResult
-from eber.experiments.fitting import CLASSIFIERS, PENALISED, Fitted, Preparation, WeightSearch, fit
+from eber.experiments.fitting import CLASSIFIERS, PENALISED, Fitted, Preparation, WeightSearch, fit, unchanged
 from eber.experiments.parametric import ERM_SAME_RECIPE
 from eber.metrics import score
 from eber.model_selection import find_rule
@@ -67,11 +67,6 @@ def learned_on_training(make: Callable[[], Transformer]) -> Preparation:
         return first, second
 
     return prepare
-
-
-def unchanged(train: MultiEnvironmentData, other: MultiEnvironmentData) -> Split:
-    """No preparation."""
-    return train, other
 
 
 @dataclass(frozen=True)

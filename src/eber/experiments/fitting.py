@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -35,6 +35,13 @@ Preparation = Callable[[MultiEnvironmentData, MultiEnvironmentData], tuple[Multi
 """Training rows and other rows, both transformed by what was learned from the training rows alone."""
 
 
+def unchanged(
+    train: MultiEnvironmentData, other: MultiEnvironmentData
+) -> tuple[MultiEnvironmentData, MultiEnvironmentData]:
+    """No preparation."""
+    return train, other
+
+
 @dataclass(frozen=True)
 class Fitted:
     """A fitted classifier, the seconds its own fit took, and the penalty weight that was chosen for it."""
@@ -62,7 +69,7 @@ class WeightSearch:
     grid: Sequence[float]
     rule: SelectionRule
     rows_per_environment: int = 0
-    prepare: Preparation = field(default=lambda train, other: (train, other))
+    prepare: Preparation = unchanged
 
     def run(self, method: str, train: MultiEnvironmentData, parameters: Mapping[str, Any], seed: int) -> Choice:
         """Choose the weight with the least mean NLL on the folds' validation rows; `train` is not yet prepared."""

@@ -100,7 +100,7 @@ def predict_file(
     return report
 
 
-def _features(bundle: Bundle, file: TableFile, table: Any, report: PredictionReport) -> NDArray[np.float32]:
+def _features(bundle: Bundle, file: TableFile, table: Any, report: PredictionReport) -> NDArray[np.float64]:
     columns = decode(table, file, bundle.schema, report.rows)
     for name, (count, first) in bundle.preprocessing.unseen(columns).items():
         before, example = report.unseen.get(name, (0, first))
@@ -108,11 +108,11 @@ def _features(bundle: Bundle, file: TableFile, table: Any, report: PredictionRep
     return bundle.preprocessing.transform(columns)
 
 
-def _sample(bundle: Bundle, file: TableFile, size: int, random_state: int) -> NDArray[np.float32]:
+def _sample(bundle: Bundle, file: TableFile, size: int, random_state: int) -> NDArray[np.float64]:
     """At most `size` rows, each row of the file as likely as any other, in one pass: those with the largest marks."""
     rng = np.random.default_rng(random_state)
     names = [feature.name for feature in bundle.schema.features]
-    kept, marks = np.empty((0, len(bundle.preprocessing.names_out)), dtype=np.float32), np.empty(0)
+    kept, marks = np.empty((0, len(bundle.preprocessing.names_out))), np.empty(0)
     n_rows = 0
     for table in file.batches(names):
         X = bundle.preprocessing.transform(decode(table, file, bundle.schema, n_rows))
@@ -130,14 +130,14 @@ def _sample(bundle: Bundle, file: TableFile, size: int, random_state: int) -> ND
     return kept
 
 
-def _answers(classifier: Any, X: NDArray[np.float32], copied: dict[str, Any]) -> Any:
+def _answers(classifier: Any, X: NDArray[np.float64], copied: dict[str, Any]) -> Any:
     """A pyarrow table with the copied columns and everything that the model says about these rows."""
     columns = dict(_answer_columns(classifier, X))
     names, _ = unique_names([*copied, *columns])
     return pa.table([*copied.values(), *(pa.array(values) for values in columns.values())], names=list(names))
 
 
-def _answer_columns(classifier: Any, X: NDArray[np.float32]) -> Iterator[tuple[str, Any]]:
+def _answer_columns(classifier: Any, X: NDArray[np.float64]) -> Iterator[tuple[str, Any]]:
     if not isinstance(classifier, EBERClassifier):
         proba = classifier.predict_proba(X)
         yield "predicted", classifier.classes_[proba.argmax(1)]

@@ -96,9 +96,9 @@ class Preprocessing:
         """Names of the columns of the matrix, (d,)."""
         return [name for encoding in self.encodings for name in encoding.names_out]
 
-    def transform(self, columns: FeatureColumns) -> NDArray[np.float32]:
+    def transform(self, columns: FeatureColumns) -> NDArray[np.float64]:
         """The matrix, (n, d)."""
-        X = np.zeros((columns.n_rows, len(self.names_out)), dtype=np.float32)
+        X = np.zeros((columns.n_rows, len(self.names_out)))
         start = 0
         for encoding in self.encodings:
             width = len(encoding.names_out)
@@ -161,7 +161,7 @@ def _fit_categories(name: str, column: Any) -> ColumnEncoding:
     return ColumnEncoding(name, "categorical", levels=levels, n_levels=len(order), indicator=indicator)
 
 
-def _fill_block(block: NDArray[np.float32], encoding: ColumnEncoding, column: Any) -> None:
+def _fill_block(block: NDArray[np.float64], encoding: ColumnEncoding, column: Any) -> None:
     """Write one column's part of the matrix, which is zero so far."""
     if encoding.kind == "categorical":
         if encoding.levels:

@@ -217,7 +217,9 @@ def _why_environment(meaning: Meaning, column: Any, environments: NDArray[Any]) 
     names, where = np.unique(environments[known], return_inverse=True)
     pairs = len(np.unique(index * len(names) + where))
     if pairs == len(values) and len(names) > 1 and len(values) <= len(known) / 2:
-        return "each of its values occurs in one environment only, so it names the environment"
+        return (
+            "each of its values is in one environment only: it names the environment, or is written differently in each"
+        )
     return ""
 
 

@@ -150,11 +150,14 @@ def _labels(column: Any, path: Path, name: str, decimal_comma: bool) -> NDArray[
     texts = np.array(as_texts(column).to_pylist(), dtype=str)
     classes = np.unique(texts)
     if len(classes) == 1:
-        raise ValueError(f"All rows of {path} have the label {str(classes[0])!r}; a classifier needs at least two classes.")
-    if len(classes) > MAX_CLASSES:
         raise ValueError(
-            f"The label {name!r} of {path} has {len(classes)} different values, which are no classes; at most "
-            f"{MAX_CLASSES} are possible. Cut a continuous label into classes first."
+            f"All rows of {path} have the label {str(classes[0])!r}; a classifier needs at least two classes."
+        )
+    if len(classes) > MAX_CLASSES or (len(classes) > 2 and len(classes) > len(texts) / 2):
+        raise ValueError(
+            f"The label {name!r} of {path} has {len(classes)} different values in {len(texts)} rows, which are no "
+            f"classes; at most {MAX_CLASSES} are possible, with several rows each. Cut a continuous "
+            "label into classes first."
         )
     try:
         numbers = classes.astype(np.float64)

@@ -1,0 +1,183 @@
+"""What a new user types works at once, and what goes wrong ends in one sentence."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from eber.cli.main import main
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+NAMES = ["--label", "sepsis", "--environment", "hospital"]
+
+
+def eber(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    """Run the command line in this process; its status."""
+    monkeypatch.setattr("sys.argv", ["eber", *map(str, arguments)])
+    try:
+        main()
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+@pytest.fixture(scope="module")
+def hospitals(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three hospitals of the example, few patients each, one of them with a name that HTML must not swallow."""
+    from eber.datasets.hospitals import draw_hospitals
+
+    table = draw_hospitals(400)
+    table = table[table["hospital"].isin(["Ashford", "Birchwood", "Dunmore"])]
+    table["hospital"] = table["hospital"].replace("Ashford", "<b>Ash & ford</b>")
+    path = tmp_path_factory.mktemp("cli") / "hospitals.csv"
+    table.to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture(scope="module")
+def compared(hospitals: Path) -> Path:
+    """The output folder of a comparison."""
+    out = hospitals.parent / "out"
+    with pytest.MonkeyPatch.context() as patch:
+        methods = "eber,v-rex,logistic regression,gradient boosting"
+        assert eber(patch, "compare", hospitals, *NAMES, "--quick", "--methods", methods, "--out", out) == 0
+    return out
+
+
+def test_the_example_is_written_whole_and_not_over_something_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "hospitals.csv"
+    assert eber(monkeypatch, "example", path) == 0
+    table = pd.read_csv(path)
+    assert table["hospital"].nunique() == 8
+    assert table["lactate"].isna().any()
+    assert eber(monkeypatch, "example", path) == 2
+    assert "exists" in capsys.readouterr().err
+
+
+def test_fit_and_predict(
+    hospitals: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, answers = tmp_path / "model", tmp_path / "p.parquet"
+    assert eber(monkeypatch, "fit", hospitals, *NAMES, "--quick", "--out", model, "--drop", "sex,ward") == 0
+    card = (model / "card.md").read_text()
+    assert "| Birchwood |" in card
+    assert "'ward' is not used: left out as you asked" in card
+    assert eber(monkeypatch, "predict", model, hospitals, "--out", answers, "--adapt", "--keep", "age") == 0
+    said = capsys.readouterr().out
+    assert "Estimated mixture" in said
+    assert "trust" in said
+    table = pd.read_parquet(answers)
+    assert len(table) == len(pd.read_csv(hospitals))
+    assert {"age", "patient_id", "predicted", "p(0)", "p(1)", "z1", "p(environment Dunmore)"} <= set(table)
+
+
+def test_compare_leaves_scores_and_a_page(compared: Path) -> None:
+    cells = pd.read_csv(compared / "cells.csv")
+    assert set(cells["setting"]) == {"<b>Ash & ford</b>", "Birchwood", "Dunmore"}
+    assert set(cells["method"]) == {"EBER", "V-REx", "Logistic regression", "Gradient boosting"}
+    assert np.isfinite(cells.loc[cells["metric"] == "nll", "value"]).all()
+
+
+def test_the_page_answers_in_order_and_asks_for_nothing(compared: Path) -> None:
+    page = (compared / "report.html").read_text()
+    questions = re.findall(r"<h2>(.*?)</h2>", page)
+    assert questions == [
+        "Which method should I use, and how sure is that?",
+        "How will it do in a new environment?",
+        "Can I trust its probabilities?",
+        "Which environments resemble each other?",
+        "Where does uncertainty come from?",
+        "What is suspicious in the data?",
+        "What was compared",
+    ]
+    assert page.count('<svg role="img"') == 5
+    assert "&lt;b&gt;Ash &amp; ford&lt;/b&gt;" in page
+    assert "<b>Ash" not in page
+    references = re.findall(r'(?:src|href)="([^"#][^"]*)"', page)
+    assert all(reference.startswith("data:") for reference in references)
+
+
+def test_a_second_run_computes_nothing_and_report_writes_the_same_page(
+    compared: Path, hospitals: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = (compared / "report.html").read_text()
+    (compared / "report.html").unlink()
+    assert eber(monkeypatch, "report", compared) == 0
+    assert (compared / "report.html").read_text() == before
+    finished = {path: path.stat().st_mtime_ns for path in (compared / "cells").iterdir()}
+    arguments = ["compare", hospitals, *NAMES, "--quick", "--methods", "gradient boosting", "--out", compared]
+    assert eber(monkeypatch, *arguments, "--metric", "auroc") == 0
+    assert {path: path.stat().st_mtime_ns for path in (compared / "cells").iterdir()} == finished
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+def test_a_browser_shows_and_prints_it_without_complaint(compared: Path, tmp_path: Path) -> None:
+    pdf = tmp_path / "report.pdf"
+    browser = subprocess.run(
+        [
+            str(CHROMIUM),
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--enable-logging=stderr",
+            f"--user-data-dir={tmp_path / 'profile'}",
+            f"--print-to-pdf={pdf}",
+            (compared / "report.html").as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert "CONSOLE" not in browser.stderr
+    assert pdf.read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["compare", "TABLE", "--label", "sepsys", "--environment", "hospital"], "Did you mean 'sepsis'"),
+        (["compare", "nowhere.csv", *NAMES], "There is no file"),
+        (["compare", "TABLE", *NAMES, "--methods", "magic"], "unknown"),
+        (["compare", "TABLE", *NAMES, "--metric", "magic"], "no metric"),
+        (["compare", "TABLE", "--label", "sepsis", "--environment", "country"], "needs at least two"),
+        (["compare", "TABLE", "--label", "sepsis", "--environment", "patient_id"], "names rows, not environments"),
+        (["compare", "TABLE", "--label", "sepsis", "--environment", "hospital", "--drop", "nothing"], "no column"),
+        (["predict", "nowhere", "TABLE", "--out", "p.csv"], "holds no model"),
+        (["predict", "nowhere", "TABLE", "--out", "p.xlsx"], "holds no model"),
+        (["report", "nowhere"], "holds no results"),
+    ],
+)
+def test_bad_input_ends_in_one_sentence(
+    hospitals: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    says: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert eber(monkeypatch, *[str(hospitals) if text == "TABLE" else text for text in arguments]) == 2
+    captured = capsys.readouterr().err
+    assert says in captured
+    assert "Traceback" not in captured
+
+
+@pytest.mark.parametrize("rows", [2, 3, 6])
+def test_a_handful_of_rows_ends_in_a_sentence_or_a_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], rows: int
+) -> None:
+    path = tmp_path / "tiny.csv"
+    path.write_text(
+        "site,x,y\n" + "\n".join(f"s{j % 2},{j}.5,{j // 2 % 2 if rows > 2 else j}" for j in range(rows)) + "\n"
+    )
+    assert eber(monkeypatch, "compare", path, "--label", "y", "--environment", "site") == 2
+    assert "No environment can be held out" in capsys.readouterr().err

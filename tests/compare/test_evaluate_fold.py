@@ -1,0 +1,112 @@
+"""Scores of a comparison are those that the Python interface and scikit-learn give for the same rows."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss, roc_auc_score
+
+from eber import EBERClassifier
+from eber.compare.methods import BOOSTING, LOGISTIC, Effort, choose_penalty_weight, fit_method
+from eber.compare.running import ADAPTED, evaluate_fold
+from eber.datasets.base import MultiEnvironmentData
+from eber.datasets.hospitals import draw_hospitals
+from eber.experiments.cell import MAIN
+from eber.tables.preprocessing import Preprocessing
+from eber.tables.training import TrainingTable, read_training_table
+
+TINY = Effort(steps=15, penalty_weights=(1.0, 10.0))
+pytestmark = pytest.mark.filterwarnings("ignore::eber.exceptions.FitWarning")
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> TrainingTable:
+    """A small draw of the example."""
+    path = tmp_path_factory.mktemp("hospitals") / "hospitals.csv"
+    draw_hospitals(400, random_state=3).to_csv(path, index=False)
+    return read_training_table(path, label="sepsis", environment="hospital")
+
+
+def split(table: TrainingTable, held_out: str) -> tuple[np.ndarray, ...]:
+    held = table.environments == held_out
+    train = np.flatnonzero(~held)
+    preprocessing = Preprocessing.fit(table.columns.select(train), table.schema)
+    X = preprocessing.transform(table.columns)
+    return X[~held], table.y[~held], table.environments[~held], X[held], table.y[held]
+
+
+@pytest.mark.parametrize(
+    ("method", "reference"),
+    [(LOGISTIC, LogisticRegression()), (BOOSTING, HistGradientBoostingClassifier(random_state=0))],
+)
+def test_the_references_are_scikit_learns_own(table: TrainingTable, method: str, reference: object) -> None:
+    X, y, _, X_test, y_test = split(table, "Ashford")
+    proba = reference.fit(X, y).predict_proba(X_test)  # type: ignore[attr-defined]
+    result = evaluate_fold(table, table.environments == "Ashford", method, 0, TINY)
+    assert result.scores[MAIN]["nll"] == pytest.approx(log_loss(y_test, proba), abs=1e-12)
+    assert result.scores[MAIN]["auroc"] == pytest.approx(roc_auc_score(y_test, proba[:, 1]), abs=1e-12)
+
+
+def test_ebers_scores_are_those_of_the_python_interface(table: TrainingTable) -> None:
+    X, y, environments, X_test, y_test = split(table, "Dunmore")
+    clf = EBERClassifier(epochs=TINY.epochs(len(y)), batch_size=64, random_state=0).fit(X, y, environments=environments)
+    result = evaluate_fold(table, table.environments == "Dunmore", "EBER", 0, TINY)
+    assert result.scores[MAIN]["nll"] == pytest.approx(log_loss(y_test, clf.predict_proba(X_test)), abs=1e-12)
+    np.testing.assert_allclose(result.arrays["p_e"], clf.predict_environment_proba(X_test).mean(0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        adapted = clf.adapt(X_test).predict_proba(X_test)
+    assert result.scores[ADAPTED]["nll"] == pytest.approx(log_loss(y_test, adapted), abs=1e-12)
+
+
+def test_the_labels_of_held_out_rows_have_no_part_in_a_fit(table: TrainingTable) -> None:
+    held = table.environments == "Harbour"
+    flipped = TrainingTable(**{**vars(table), "y": np.where(held, 1 - table.y, table.y)})
+    for method in ("V-REx", "EBER"):
+        before = evaluate_fold(table, held, method, 0, TINY).arrays["proba"]
+        after = evaluate_fold(flipped, held, method, 0, TINY).arrays["proba"]
+        np.testing.assert_array_equal(before, after)
+
+
+def test_the_penalty_weight_is_the_one_with_the_least_validation_loss(table: TrainingTable) -> None:
+    X, y, environments, *_ = split(table, "Ashford")
+
+    class Oracle:
+        """Knows the labels of the rows that it was not fitted on; the less, the farther its weight is from 10."""
+
+        classes_ = np.array([0, 1])
+
+        def __init__(self, labels: np.ndarray, weight: float) -> None:
+            self.labels, self.wrong = labels, 0.01 + 0.4 * abs(np.log10(weight) - 1)
+
+        def predict_proba(self, X: np.ndarray) -> np.ndarray:
+            p = np.where(self.labels == 1, 1 - self.wrong, self.wrong)
+            return np.stack([1 - p, p], 1)
+
+    train = MultiEnvironmentData(X, y, environments)
+
+    def fit(rows: np.ndarray, weight: float) -> Oracle:
+        return Oracle(np.delete(y, rows), weight)
+
+    assert choose_penalty_weight(fit, train, 0, (1.0, 10.0, 100.0)) == 10.0
+    assert choose_penalty_weight(fit, train, 0, (7.0,)) == 7.0
+
+
+def test_epochs_shrink_as_tables_grow() -> None:
+    effort = Effort(steps=1500)
+    assert effort.epochs(100) == 50
+    assert effort.epochs(10_000) == 10
+    assert effort.epochs(10_000_000) == 3
+
+
+def test_ebers_environments_are_grouped_where_there_are_many() -> None:
+    rng = np.random.default_rng(0)
+    environments = np.repeat([f"e{j:02d}" for j in range(60)], 6)
+    X, y = rng.normal(size=(360, 3)).astype(np.float32), np.arange(360) % 2
+    with pytest.warns(UserWarning, match="60 environments into 40 groups"):
+        fitted = fit_method("EBER", X, y, environments, 0, TINY)
+    assert len(fitted.classifier.environments_) == 40

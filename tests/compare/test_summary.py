@@ -1,0 +1,108 @@
+"""The verdict says no more than the tests allow, and suspicions are found where they were planted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from eber.compare.folds import plan_folds
+from eber.compare.methods import BOOSTING, LOGISTIC
+from eber.compare.running import comparison
+from eber.compare.summary import ComparisonSummary, summarise_comparison
+from eber.compare.suspicions import find_suspicions
+from eber.experiments.results import Results
+from eber.metrics import METRICS
+from eber.tables.training import read_training_table
+
+FOLDS = {f"h{j}": (f"h{j}",) for j in range(8)}
+
+
+def summary_of(scores: dict[str, list[float]], metric: str = "nll") -> ComparisonSummary:
+    experiment = comparison(FOLDS, label="y", environment="e", metric=metric)
+    rows, times = [], []
+    for method, values in scores.items():
+        for fold, value in zip(FOLDS, values, strict=False):
+            common = {"experiment": "compare", "setting": fold, "method": method, "variant": "main", "seed": 0}
+            rows += [{**common, "metric": name, "value": value} for name in METRICS]
+            times.append({**common, "seconds": 1.0})
+    return summarise_comparison(
+        Results(experiment, Path(), pd.DataFrame(rows), pd.DataFrame(times), pd.DataFrame(), {})
+    )
+
+
+def test_a_clear_winner_is_called_one() -> None:
+    rng = np.random.default_rng(0)
+    base = rng.uniform(0.3, 0.6, 8)
+    summary = summary_of({"EBER": list(base), "ERM": list(base + 0.2 + 0.01 * rng.normal(size=8))})
+    assert summary.leader.method == "EBER"
+    assert summary.rivals == []
+    assert "significantly better than ERM" in summary.verdict
+
+
+def test_methods_that_cannot_be_told_apart_are_named_and_the_simplest_is_advised() -> None:
+    rng = np.random.default_rng(0)
+    base = rng.uniform(0.3, 0.6, 8)
+    swings = 0.05 * np.array([1, -1, 1, -1, 1, -1, 1, -1])
+    summary = summary_of({"EBER": list(base), LOGISTIC: list(base + swings + 0.001)})
+    assert len(summary.rivals) == 1
+    assert "cannot be told apart" in summary.verdict
+    assert "Logistic regression" in summary.verdict
+
+
+def test_higher_is_better_turns_the_ranking() -> None:
+    values = {"EBER": [0.9] * 8, BOOSTING: [0.8] * 8}
+    assert summary_of(values, "auroc").leader.method == "EBER"
+    assert summary_of(values, "nll").leader.method == BOOSTING
+
+
+def test_all_pairs_are_corrected_together() -> None:
+    """The leader is chosen by the scores, so its p-values must pay for every pair it might have been part of."""
+    rng = np.random.default_rng(1)
+    base = rng.uniform(0.3, 0.6, 8)
+    two = {"EBER": list(base), "ERM": list(base + 0.02 + 0.02 * rng.normal(size=8))}
+    others = {name: list(base + 0.3 + 0.2 * rng.normal(size=8)) for name in ("IRM", "V-REx", "Fishr")}
+    alone, crowd = summary_of(two), summary_of({**two, **others})
+    test, crowded = alone.rows[1].test, next(row.test for row in crowd.rows if row.method == "ERM")
+    assert test is not None
+    assert crowded is not None
+    assert test.p_corrected < crowded.p_corrected
+
+
+def test_one_fold_shows_no_certainty() -> None:
+    summary = summary_of({"EBER": [0.3], "ERM": [0.4]})
+    assert np.isnan(summary.leader.low)
+    assert "cannot show how sure" in summary.verdict
+
+
+@pytest.fixture
+def frame() -> pd.DataFrame:
+    """Three sites with nothing suspicious in them."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(240, 4)), columns=list("abcd"))
+    return X.assign(site=np.repeat(["s1", "s2", "s3"], 80), y=rng.integers(0, 2, 240))
+
+
+def suspicions(tmp_path: Path, frame: pd.DataFrame) -> list[str]:
+    path = tmp_path / "t.parquet"
+    frame.to_parquet(path)
+    table = read_training_table(path, label="y", environment="site")
+    return find_suspicions(table, plan_folds(table.y, table.environments))
+
+
+def test_an_innocent_table_raises_no_suspicion(tmp_path: Path, frame: pd.DataFrame) -> None:
+    assert suspicions(tmp_path, frame) == []
+
+
+def test_planted_leaks_are_found(tmp_path: Path, frame: pd.DataFrame) -> None:
+    rng = np.random.default_rng(1)
+    frame["outcome_score"] = frame["y"] + 0.01 * rng.normal(size=240)
+    frame["scanner_offset"] = frame["site"].map({"s1": 0.0, "s2": 5.0, "s3": 9.0}) + rng.normal(size=240)
+    frame.loc[200:219, list("abcd")] = frame.loc[0:19, list("abcd")].to_numpy()
+    frame["subject_id"] = [*range(200), *range(20), *range(300, 320)]
+    found = suspicions(tmp_path, frame)
+    assert any("'outcome_score' alone tells" in sentence for sentence in found)
+    assert any("'scanner_offset'" in sentence and "give the environment away" in sentence for sentence in found)
+    assert any(sentence.startswith("s3: 20 of 80 held-out rows carry an identifier") for sentence in found)

@@ -1,0 +1,128 @@
+"""Every column is used for what it is, or dropped with a word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from eber.datasets.hospitals import draw_hospitals
+from eber.tables.schema import Schema
+from eber.tables.training import TrainingTable, read_training_table
+
+
+def read(tmp_path: Path, frame: pd.DataFrame, **options: object) -> TrainingTable:
+    path = tmp_path / "table.csv"
+    frame.to_csv(path, index=False)
+    return read_training_table(path, **{"label": "y", "environment": "site", **options})  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def frame() -> pd.DataFrame:
+    """Forty rows of two sites."""
+    rng = np.random.default_rng(0)
+    return pd.DataFrame({"site": ["a", "b"] * 20, "y": [0, 0, 1, 1] * 10, "x": rng.normal(size=40)})
+
+
+def test_the_example_is_understood(tmp_path: Path) -> None:
+    path = tmp_path / "hospitals.csv"
+    draw_hospitals(400).to_csv(path, index=False)
+    table = read_training_table(path, label="sepsis", environment="hospital")
+    kinds = {feature.name: feature.kind for feature in table.schema.features}
+    assert kinds["sex"] == kinds["ward"] == "categorical"
+    assert kinds["ventilated"] == "boolean"
+    assert kinds["lactate"] == "numeric"
+    assert set(table.schema.dropped) == {"patient_id", "admitted", "country"}
+    assert table.schema.identifiers == ("patient_id",)
+    assert any("'<0.5'" in note for note in table.notes)
+    assert Schema.from_json(table.schema.to_json()) == table.schema
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "reason"),
+    [
+        ("constant", ["k"] * 40, "the same"),
+        ("nothing", [None] * 40, "missing"),
+        ("subject_id", [1, 2, 3, 4] * 10, "name says"),
+        ("code", [f"c{j}" for j in range(40)], "identifier or free text"),
+        ("count", list(range(500, 540)), "numbers the rows"),
+        ("seen", ["2021-03-04", "2022-01-01"] * 20, "dates"),
+        ("clinic", ["north", "south"] * 20, "it names the environment"),
+    ],
+)
+def test_columns_that_cannot_help_are_dropped_with_a_word(
+    tmp_path: Path, frame: pd.DataFrame, name: str, values: list[object], reason: str
+) -> None:
+    table = read(tmp_path, frame.assign(**{name: values}))
+    assert reason in table.schema.dropped[name]
+    assert [feature.name for feature in table.schema.features] == ["x"]
+
+
+def test_a_few_odd_texts_among_numbers_count_as_missing_and_are_named(tmp_path: Path, frame: pd.DataFrame) -> None:
+    frame["dose"] = ["<1" if j == 7 else str(j / 10) for j in range(40)]
+    table = read(tmp_path, frame)
+    assert np.flatnonzero(np.isnan(table.columns.values["dose"])).tolist() == [7]
+    assert any("'<1'" in note for note in table.notes)
+
+
+def test_body_mass_index_is_no_row_index(tmp_path: Path, frame: pd.DataFrame) -> None:
+    rng = np.random.default_rng(1)
+    table = read(tmp_path, frame.assign(body_mass_index=rng.normal(25, 3, 40).round(1), paid=rng.integers(0, 9, 40)))
+    assert not table.schema.dropped
+
+
+def test_features_named_by_the_user_are_used_as_they_are(tmp_path: Path, frame: pd.DataFrame) -> None:
+    frame["row_id"] = np.arange(40)
+    table = read(tmp_path, frame, features=["row_id"])
+    assert [feature.name for feature in table.schema.features] == ["row_id"]
+    with pytest.raises(ValueError, match="cannot be a feature"):
+        read(tmp_path, frame.assign(day="2020-01-01"), features=["day"])
+
+
+def test_rows_without_label_or_environment_are_left_out_and_counted(tmp_path: Path, frame: pd.DataFrame) -> None:
+    frame["y"] = frame["y"].astype(object)
+    frame.loc[:4, "y"] = None
+    frame.loc[[6, 9], "site"] = None
+    table = read(tmp_path, frame)
+    assert len(table) == 33
+    assert "5 of 40 rows have no label" in table.notes[0]
+    assert "2 of 40 rows have no environment" in table.notes[1]
+
+
+@pytest.mark.parametrize(
+    ("values", "classes"),
+    [
+        ([0, 1], [0, 1]),
+        ([0.0, 1.0], [0, 1]),
+        ([True, False], ["false", "true"]),
+        (["sick", "well"], ["sick", "well"]),
+        (["01", "1"], ["01", "1"]),
+    ],
+)
+def test_labels_may_be_numbers_booleans_or_text(
+    tmp_path: Path, frame: pd.DataFrame, values: list[object], classes: list[object]
+) -> None:
+    path = tmp_path / "t.parquet"
+    frame.assign(y=values * 20).to_parquet(path)
+    table = read_training_table(path, label="y", environment="site")
+    assert np.unique(table.y).tolist() == classes
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "says"),
+    [
+        ({}, {"label": "Y"}, "Did you mean 'y'"),
+        ({}, {"label": "site"}, "two different columns"),
+        ({"y": 1}, {}, "at least two classes"),
+        ({"y": np.linspace(0, 1, 40) * 60.5}, {}, "are no classes"),
+        ({"site": np.arange(40)}, {}, "names rows, not environments"),
+        ({"x": 1.0}, {}, "no column that could be a feature"),
+    ],
+)
+def test_what_cannot_be_learned_from_is_refused(
+    tmp_path: Path, frame: pd.DataFrame, changes: dict[str, object], options: dict[str, object], says: str
+) -> None:
+    with pytest.raises(ValueError, match=says):
+        read(tmp_path, frame.assign(**changes), **options)
