@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
-
-from eber.tables.arrow import pa, pc
 
 Kind = Literal["numeric", "boolean", "categorical", "date", "unusable"]
 

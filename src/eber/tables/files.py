@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from eber.tables.arrow import pa, pacsv, pq
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
 
 BATCH_ROWS = 32_768
 DELIMITERS = (",", ";", "\t", "|")

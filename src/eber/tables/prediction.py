@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from eber.adaptation import Adaptation
 from eber.bundle import Bundle
 from eber.estimators import EBERClassifier
 from eber.inference import split_uncertainty
-from eber.tables.arrow import pa, pacsv, pq
 from eber.tables.files import TableFile, open_table, unique_names
 from eber.tables.schema import require_columns
 from eber.tables.training import decode

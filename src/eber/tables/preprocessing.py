@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from eber.tables.arrow import pa, pc
 from eber.tables.schema import FeatureKind, Schema
 from eber.tables.training import FeatureColumns
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from eber.tables.arrow import pc
 from eber.tables.columns import Meaning, as_texts, find_meaning
 from eber.tables.files import TableFile
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from eber.tables.arrow import pa, pc
 from eber.tables.columns import as_booleans, as_numbers, as_texts, find_meaning
 from eber.tables.files import TableFile, open_table
 from eber.tables.schema import Schema, find_schema, require_columns
