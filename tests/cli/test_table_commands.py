@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from tests.browser import assert_shown_and_printed, needs_browser
 
 from eber.cli.main import main
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 NAMES = ["--label", "sepsis", "--environment", "hospital"]
 
 
@@ -118,27 +116,9 @@ def test_a_second_run_computes_nothing_and_report_writes_the_same_page(
     assert {path: path.stat().st_mtime_ns for path in (compared / "cells").iterdir()} == finished
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+@needs_browser
 def test_a_browser_shows_and_prints_it_without_complaint(compared: Path, tmp_path: Path) -> None:
-    pdf = tmp_path / "report.pdf"
-    browser = subprocess.run(
-        [
-            str(CHROMIUM),
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--enable-logging=stderr",
-            f"--user-data-dir={tmp_path / 'profile'}",
-            f"--print-to-pdf={pdf}",
-            (compared / "report.html").as_uri(),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    assert "CONSOLE" not in browser.stderr
-    assert pdf.read_bytes().startswith(b"%PDF")
+    assert_shown_and_printed(compared / "report.html", tmp_path)
 
 
 @pytest.mark.parametrize(

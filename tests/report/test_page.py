@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
-import subprocess
 from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
+from tests.browser import assert_shown_and_printed, needs_browser
 from tests.toy_experiment import TOY
 
 from eber.experiments.progress import Progress
@@ -18,8 +17,6 @@ from eber.experiments.results import Results, load_results
 from eber.experiments.runner import run
 from eber.report.figures import ReportFigure, style
 from eber.report.page import write_report
-
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
 
 def draw_figures(results: Results) -> Sequence[ReportFigure]:
@@ -155,24 +152,6 @@ def test_an_empty_folder_is_not_reported(tmp_path: Path) -> None:
         write_report(load_results(TOY, tmp_path))
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+@needs_browser
 def test_a_browser_shows_and_prints_it_without_complaint(out: Path, tmp_path: Path) -> None:
-    pdf = tmp_path / "report.pdf"
-    browser = subprocess.run(
-        [
-            str(CHROMIUM),
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--enable-logging=stderr",
-            f"--user-data-dir={tmp_path / 'profile'}",
-            f"--print-to-pdf={pdf}",
-            (out / "report.html").as_uri(),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    assert "CONSOLE" not in browser.stderr
-    assert pdf.read_bytes().startswith(b"%PDF")
+    assert_shown_and_printed(out / "report.html", tmp_path)
