@@ -197,10 +197,18 @@ class FusedEBERObjective:
         def backward() -> None:
             parameters: list[Tensor] = list(module.f1.parameters())
             grads = list(result.f1_parameters)
+            graphs: list[Tensor] = []  # what autograd takes over, with the gradients it starts from
+            starts: list[Tensor] = []
             for network, grad_out in zip(networks, (result.theta, result.f0_logits, result.h_logits), strict=True):
-                grads += network.backward(grad_out)
+                by_hand, graph, start = network.backward(grad_out)
                 parameters += network.parameters
+                grads += by_hand
+                if graph is not None and start is not None:
+                    graphs.append(graph)
+                    starts.append(start)
             torch._foreach_add_([p.grad for p in parameters if p.grad is not None], grads)
+            if graphs:
+                torch.autograd.backward(graphs, starts)
 
         return LossTerms(result.loss, dict(zip(TERMS, result.terms, strict=True)), backward)
 
@@ -227,15 +235,12 @@ class _HandDifferentiated:
         return out
 
     @torch.no_grad()
-    def backward(self, grad_out: Tensor) -> list[Tensor]:
-        """Gradients of `parameters`; those of everything autograd serves are added to `grad` at once."""
+    def backward(self, grad_out: Tensor) -> tuple[list[Tensor], Tensor | None, Tensor | None]:
+        """Gradients of `parameters`; and, where autograd is to go on, from which tensor and with which gradient."""
         if self.layout is None:
-            self.graph.backward(grad_out)
-            return []
+            return [], self.graph, grad_out
         through_features = self.features.requires_grad
         grad_features, grads = conditional_mlp.backward(
             self.layout, self.parameters, self.cache, grad_out, self.workspace, through_features
         )
-        if through_features:
-            self.features.backward(grad_features)
-        return grads
+        return grads, self.features if through_features else None, grad_features
