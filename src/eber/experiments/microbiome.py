@@ -103,9 +103,9 @@ def _others(held_out: str) -> tuple[str, ...]:
 DISCUSSION = """\
 The paper's split leaks. 56 of the 292 held-out samples of baxter are of subjects who also gave a sample to zackular,
 which is trained on; the leak audit finds them by their subject numbers, and many of them by the features alone.
-EBER's p(e|x) finds them as well: most of baxter is taken for zackular. Without zackular every method gets worse; how much
-of that is lack of rows and how much lack of the leak was not separated. Where each cohort is held out in turn, baxter
-and zackular are never on both sides.
+EBER's p(e|x) finds them as well: most of baxter is taken for zackular. Without zackular every method gets worse; how
+much of that is lack of rows and how much lack of the leak was not separated. Where each cohort is held out in turn,
+baxter and zackular are never on both sides.
 
 The paper excludes zhao since it found only controls there; the table read here has both classes, so that zhao takes
 part where each cohort is held out in turn, but not in the paper's split.
