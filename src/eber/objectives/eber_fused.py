@@ -137,7 +137,8 @@ def stratified_gradient(
     grad_own = torch.exp(log_post_own).sub_(label[:, None]).mul_(tied)  # (K, m, B), d / d own
     a.diagonal(dim1=0, dim2=2).add_(grad_own.permute(0, 2, 1))
     grad_n = grad_log_w + grad_own  # (K, m, B), summed over draws
-    av = torch.mul(u, a, out=workspace.take("av", (L, m, K, m, B), z))
+    # (L, m, K, m, B); with one latent dimension it takes the place of a, to touch less memory
+    av = a.mul_(u[0])[None] if L == 1 else torch.mul(u, a, out=workspace.take("av", (L, m, K, m, B), z))
     grad_theta = torch.empty_like(theta)
     torch.mul(av.sum(1), inv_sigma, out=grad_theta[:L])
     torch.sub(u.mul_(av).sum(1), grad_n, out=grad_theta[L:])
