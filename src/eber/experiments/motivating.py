@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from eber.datasets.motivating import MotivatingExample, MotivatingResult, run_motivating
 from eber.experiments.cell import MAIN, Cell, CellResult
-from eber.experiments.parameters import Value
 from eber.experiments.results import Results
 from eber.experiments.spec import Experiment
 from eber.metrics import Quantity
@@ -23,17 +23,17 @@ def column(m: int) -> str:
     return f"error_m{m}"
 
 
-def compute(parameters: dict[str, Value], seed: int) -> MotivatingResult:
+def compute(parameters: Mapping[str, Any], seed: int) -> MotivatingResult:
     """Everything Figure 2 shows, with the parameters of the experiment."""
     p = parameters
-    example = MotivatingExample(alpha=p["alpha"], rho_y=p["rho_y"], a=p["a"], b=p["b"])  # type: ignore[arg-type]
+    example = MotivatingExample(alpha=p["alpha"], rho_y=p["rho_y"], a=p["a"], b=p["b"])
     return run_motivating(
         example,
-        m=p["m"],  # type: ignore[arg-type]
+        m=p["m"],
         m_convergence=NUMBERS,
-        repetitions=p["repetitions"],  # type: ignore[arg-type]
-        draws=p["draws"],  # type: ignore[arg-type]
-        grid_points=p["grid_points"],  # type: ignore[arg-type]
+        repetitions=p["repetitions"],
+        draws=p["draws"],
+        grid_points=p["grid_points"],
         random_state=seed,
     )
 
@@ -41,7 +41,7 @@ def compute(parameters: dict[str, Value], seed: int) -> MotivatingResult:
 def run_cell(cell: Cell) -> CellResult:
     """Mean error of one weighting over the repetitions, for each number of environments."""
     start = time.perf_counter()
-    convergence = compute(dict(cell.parameters), cell.seed).convergence
+    convergence = compute(cell.parameters, cell.seed).convergence
     if cell.method == LIMIT:
         scores = {column(m): convergence.uniform_limit for m in NUMBERS}
     else:
