@@ -196,8 +196,8 @@ everything).
 The baselines have the same extractor, schedule and data as EBER and their penalty weight is chosen on validation \
 environments. As the paper's text has it, the extractor ends in a linear layer; our ERM equals a plain PyTorch loop \
 with that network, and in several sensitivity settings the paper's ERM is better than it. The row "ERM with a ReLU \
-on the representation" has one ReLU more and comes out at the paper's figures (0.266 at m=36 against 0.389 without \
-it and 0.265 in the paper), so the paper's network probably had it. EBER stays ahead of both.
+on the representation" has one ReLU more and comes closer to the paper in every setting (0.266 at m=36 against \
+0.389 without it and 0.265 in the paper), so the paper's network may have had it. EBER stays ahead of both.
 
 With 100 rows an environment there are 100 steps in all, and no method learns much; the paper prints no table for \
 it.\
