@@ -12,7 +12,8 @@ from eber import EBERClassifier, ERMClassifier, FishrClassifier, IRMClassifier, 
 from eber.datasets.parametric import ParametricParameters, draw
 from eber.exceptions import NonFiniteLossError
 from eber.objectives.base import Batch, LossTerms
-from eber.training import AVERAGE_WARM_UP, FlatParameters, Trainer, TrainingSettings, shuffled_batches, steps_in, train
+from eber.stack import ModuleStack
+from eber.training import AVERAGE_WARM_UP, ShuffledRows, Trainer, TrainingSettings, steps_in, train
 
 CLASSIFIERS = [EBERClassifier, ERMClassifier, IRMClassifier, VRExClassifier, FishrClassifier]
 
@@ -40,15 +41,16 @@ def assert_same_weights(a, b):
 
 
 class Regression:
-    """Mean squared error of a linear map against the label; notes the rows that it was shown."""
+    """Mean squared error of linear maps against the label; notes the rows that the first one was shown."""
 
     def __init__(self):
         self.seen = []
 
-    def __call__(self, module, batch, step, generator):
-        self.seen.append(batch.x[:, 0].tolist())
-        loss = (module(batch.x)[:, 0] - batch.y).square().mean()
-        return LossTerms.from_tensor(loss, error=loss)
+    def __call__(self, stack, batch, step, generators):
+        self.seen.append(batch.x[0, :, 0].tolist())
+        predicted = torch.stack([module(x)[:, 0] for module, x in zip(stack.modules, batch.x, strict=True)])
+        loss = (predicted - batch.y).square().mean(1)
+        return LossTerms.from_tensors(loss, error=loss)
 
 
 def numbered(n):
@@ -63,8 +65,18 @@ def linear(seed=0):
         return nn.Linear(2, 1)
 
 
+def of_one_model(data):
+    return Batch(data.x[None], data.y[None], data.e[None])
+
+
+def one_pass(data, batch_size, seed=0):
+    """Batches of one model."""
+    batches = ShuffledRows([data], batch_size).one_pass([torch.Generator().manual_seed(seed)])
+    return [batch.of_model(0) for batch in batches]
+
+
 def trainer(settings, seed=0):
-    return Trainer(linear(seed), Regression(), settings, torch.Generator().manual_seed(0))
+    return Trainer([linear(seed)], Regression(), settings, [torch.Generator().manual_seed(0)])
 
 
 @pytest.mark.parametrize("classifier", CLASSIFIERS)
@@ -167,7 +179,7 @@ def test_a_failed_first_fit_leaves_the_classifier_unfitted(rows):
 
 def test_every_row_is_seen_once_a_pass_and_the_last_batch_is_used():
     objective, settings = Regression(), TrainingSettings(epochs=3, batch_size=8, learning_rate=1e-3)
-    train(linear(), objective, numbered(29), settings, torch.Generator().manual_seed(0))
+    train([linear()], objective, [numbered(29)], settings, [torch.Generator().manual_seed(0)])
     assert [len(batch) for batch in objective.seen] == 3 * [8, 8, 8, 5]
     assert steps_in(29, settings) == len(objective.seen) == 12
     passes = [list(chain(*objective.seen[4 * i : 4 * i + 4])) for i in range(3)]
@@ -176,14 +188,14 @@ def test_every_row_is_seen_once_a_pass_and_the_last_batch_is_used():
 
 
 def test_a_batch_larger_than_the_data_is_all_of_it():
-    batches = list(shuffled_batches(numbered(5), 64, torch.Generator().manual_seed(0)))
+    batches = one_pass(numbered(5), 64)
     assert [len(batch.y) for batch in batches] == [5]
 
 
 def test_a_row_keeps_its_label_environment_and_weights_when_shuffled():
     n = 11
     data = Batch(numbered(n).x, torch.arange(n) + 100, torch.arange(n) + 200, torch.arange(2.0 * n).view(2, n))
-    for batch in shuffled_batches(data, 4, torch.Generator().manual_seed(3)):
+    for batch in one_pass(data, 4, seed=3):
         row = batch.x[:, 0].long()
         assert torch.equal(batch.y, row + 100)
         assert torch.equal(batch.e, row + 200)
@@ -194,7 +206,7 @@ def test_the_order_of_the_rows_comes_from_the_loops_own_generator():
     def order(global_seed, seed):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(global_seed)
-            return next(shuffled_batches(numbered(50), 50, torch.Generator().manual_seed(seed))).x[:, 0].tolist()
+            return one_pass(numbered(50), 50, seed)[0].x[:, 0].tolist()
 
     assert order(1, seed=0) == order(2, seed=0)
     assert order(1, seed=0) != order(1, seed=3)
@@ -205,20 +217,23 @@ def test_the_history_is_the_mean_over_rows_and_not_over_batches():
     data, module = numbered(9), linear()
     settings = TrainingSettings(epochs=1, batch_size=8, learning_rate=1e-12)
     expected = (module(data.x)[:, 0] - data.y).square().mean().item()
-    history = train(module, Regression(), data, settings, torch.Generator().manual_seed(0))
+    (history,) = train([module], Regression(), [data], settings, [torch.Generator().manual_seed(0)])
     assert history[0]["loss"] == history[0]["error"] == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e25])
 def test_clipping_limits_the_length_of_the_gradient_and_keeps_its_direction(scale):
-    module = linear()
-    flat = FlatParameters(module)
-    direction = torch.tensor([2.0, -1.0, 2.0]) / 3
-    flat.gradient.copy_(scale * direction)
-    flat.clip(0.5)
-    expected = min(scale, 0.5) * direction
-    torch.testing.assert_close(flat.gradient, expected, rtol=1e-4, atol=0)
-    torch.testing.assert_close(module.weight.grad, expected[None, :2], rtol=1e-4, atol=0)
+    """Each model's on its own: the second one's is short already."""
+    modules = [linear(), linear(1)]
+    stack, direction = ModuleStack(modules), torch.tensor([[2.0, -1.0, 2.0], [1.0, 2.0, 2.0]]) / 3
+    for module, row in zip(modules, torch.tensor([[scale], [1e-4]]) * direction, strict=True):
+        module.weight.grad.copy_(row[None, :2])
+        module.bias.grad.copy_(row[2:])
+    stack.clip(0.5)
+    for s, length in enumerate((min(scale, 0.5), 1e-4)):
+        expected = length * direction[s]
+        torch.testing.assert_close(stack.of_model(stack.gradient, s), expected, rtol=1e-4, atol=0)
+        torch.testing.assert_close(modules[s].weight.grad, expected[None, :2], rtol=1e-4, atol=0)
 
 
 def test_clipping_reaches_the_fit(rows):
@@ -230,27 +245,46 @@ def test_clipping_reaches_the_fit(rows):
     assert tight[-1] > plain[-1]  # with gradients this short, Adam's own epsilon keeps the steps small
 
 
-def test_flat_parameters_are_the_modules_own():
-    module = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
-    before = module(torch.ones(1, 2))
-    flat = FlatParameters(module)
-    assert torch.equal(module(torch.ones(1, 2)), before)
-    with torch.no_grad():
-        flat.vector.zero_()
-    assert module(torch.ones(1, 2)).item() == 0
+def test_the_vector_of_a_stack_is_the_modules_own():
+    modules = [nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1)) for _ in range(2)]
+    before = [module(torch.ones(1, 2)) for module in modules]
+    stack = ModuleStack(modules)
+    for module, value in zip(modules, before, strict=True):
+        assert torch.equal(module(torch.ones(1, 2)), value)
+    stack.vector[stack.owner == 1] = 0
+    assert torch.equal(modules[0](torch.ones(1, 2)), before[0])
+    assert modules[1](torch.ones(1, 2)).item() == 0
+
+
+def test_only_modules_of_one_shape_can_be_stacked():
+    with pytest.raises(ValueError, match="same names and shapes"):
+        ModuleStack([nn.Linear(2, 1), nn.Linear(3, 1)])
+
+
+def test_a_model_that_fails_does_not_touch_its_neighbours():
+    settings = TrainingSettings(epochs=2, batch_size=4, learning_rate=1e-3)
+    good, bad = numbered(9), numbered(9)
+    bad.x[3, 1] = torch.nan
+    alone, neighbour, victim = linear(), linear(), linear(1)
+    (history,) = train([alone], Regression(), [good], settings, [torch.Generator().manual_seed(0)])
+    generators = [torch.Generator().manual_seed(seed) for seed in (1, 0)]
+    error, same = train([victim, neighbour], Regression(), [bad, good], settings, generators)
+    assert isinstance(error, NonFiniteLossError)
+    assert same == history
+    torch.testing.assert_close(neighbour.weight, alone.weight, rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("decay", [0.5, 0.98, 1.0])
 def test_the_average_of_the_weights_is_the_one_computed_by_hand(decay):
     loop = trainer(TrainingSettings(epochs=1, batch_size=4, learning_rate=0.1, average_decay=decay))
-    data, by_hand = numbered(4), loop.parameters.vector.detach().clone()
+    data, by_hand = of_one_model(numbered(4)), loop.stack.vector.clone()
     for t in range(1, 31):
         loop.step(data)
         rate = min(decay, t / (t + AVERAGE_WARM_UP))
-        by_hand = rate * by_hand + (1 - rate) * loop.parameters.vector.detach()
-    last = loop.parameters.vector.detach().clone()
+        by_hand = rate * by_hand + (1 - rate) * loop.stack.vector
+    last = loop.stack.vector.clone()
     loop.finish()
-    averaged = torch.cat([p.detach().reshape(-1) for p in loop.module.parameters()])
+    averaged = torch.cat([p.detach().reshape(-1) for p in loop.stack.modules[0].parameters()])
     torch.testing.assert_close(averaged, by_hand, rtol=1e-5, atol=1e-6)
     assert not torch.allclose(averaged, last, rtol=1e-3)
 
@@ -258,11 +292,11 @@ def test_the_average_of_the_weights_is_the_one_computed_by_hand(decay):
 def test_without_averaging_the_last_weights_are_kept():
     loop = trainer(TrainingSettings(epochs=1, batch_size=4, learning_rate=0.1))
     for _ in range(5):
-        loop.step(numbered(4))
-    last = loop.parameters.vector.detach().clone()
+        loop.step(of_one_model(numbered(4)))
+    last = loop.stack.vector.clone()
     loop.finish()
-    assert torch.equal(torch.cat([p.detach().reshape(-1) for p in loop.module.parameters()]), last)
-    assert all(p.grad is None for p in loop.module.parameters())
+    assert torch.equal(torch.cat([p.detach().reshape(-1) for p in loop.stack.modules[0].parameters()]), last)
+    assert all(p.grad is None for p in loop.stack.modules[0].parameters())
 
 
 @pytest.mark.parametrize("reset_at", [None, 3])
@@ -271,13 +305,13 @@ def test_the_loop_is_adam_and_a_reset_forgets_its_moments(reset_at):
     module, data = linear(), numbered(4)
     adam = torch.optim.Adam(module.parameters(), lr=0.1)
     for step in range(8):
-        loop.step(data)
+        loop.step(of_one_model(data))
         if step == reset_at:
             adam = torch.optim.Adam(module.parameters(), lr=0.1)
         adam.zero_grad()
         (module(data.x)[:, 0] - data.y).square().mean().backward()
         adam.step()
-        torch.testing.assert_close(loop.module.weight, module.weight, rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(loop.stack.modules[0].weight, module.weight, rtol=1e-5, atol=1e-6)
 
 
 def test_a_bar_on_request_goes_to_standard_error(rows, capsys):

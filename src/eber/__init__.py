@@ -15,7 +15,9 @@ if TYPE_CHECKING:
         ERMClassifier,
         FishrClassifier,
         IRMClassifier,
+        Table,
         VRExClassifier,
+        fit_together,
     )
 
 __all__ = [
@@ -25,8 +27,10 @@ __all__ = [
     "FishrClassifier",
     "IRMClassifier",
     "MultiEnvironmentData",
+    "Table",
     "VRExClassifier",
     "__version__",
+    "fit_together",
 ]
 
 

@@ -1,9 +1,13 @@
-"""A ReLU network on [x; y; e] for all y and e at once, with its backward pass written by hand.
+"""ReLU networks on [x; y; e] for all y and e at once, several of one shape side by side, with the gradient by hand.
 
-Its meaning is that of plain layers on the concatenation of x with one-hot contexts, which is what the tests compare
-it with. Written this way the first layer is a broadcast sum instead of K·m copies of x, and a linear representation
-followed by the linear head is one small matrix. `ConditionalMLP` is the operation for autograd; an objective that
-computes its own gradients calls `forward` and `backward` directly.
+Their meaning is that of plain layers on the concatenation of x with one-hot contexts, which is what the tests compare
+them with. Written this way the first layer is a broadcast sum instead of K·m copies of x,
+
+    W [x; y; e] = W_x x + W_y[y] + W_e[e],
+
+and a linear representation followed by the linear head is one small matrix. Every array begins with the axis of the S
+networks and ends with the batch. `ConditionalMLP` is the operation for autograd; an objective that computes its own
+gradients uses `StackedMLP`.
 """
 
 from __future__ import annotations
@@ -27,115 +31,175 @@ class MLPLayout:
     ----------
     n_tables : number of contexts
     linear_representation : whether the layer before the head is linear and not followed by a ReLU
+    n_layers : layers before the head, the first among them; zero for a head alone, which has no contexts
     """
 
     n_tables: int
     linear_representation: bool
+    n_layers: int
+
+    @property
+    def first_is_linear(self) -> bool:
+        """Whether the first layer is the linear representation itself, so that there is no ReLU at all."""
+        return self.linear_representation and self.n_layers == 1
+
+    @property
+    def collapses(self) -> bool:
+        """Whether a linear representation of its own stands before the head, so that the two can act as one matrix."""
+        return self.linear_representation and self.n_layers > 1
 
 
-@dataclass(frozen=True)
-class MLPCache:
-    """What the backward pass needs of the forward pass."""
+class StackedMLP:
+    """S networks of one layout, with their parameters and the places of their gradients.
 
-    features: Tensor  # (B, D)
-    activations: list[Tensor]  # (H_i, K·m·B) each
-    head_weight: Tensor  # (out, H), with a linear representation already multiplied in
-    shape: tuple[int, ...]  # (*contexts, B)
+    Parameters
+    ----------
+    layout : MLPLayout
+    parameters, grads : lists of tensors, (S, *shape) each
+        `forward` reads the first, `backward` writes the second.
+    """
+
+    def __init__(self, layout: MLPLayout, parameters: Sequence[Tensor], grads: Sequence[Tensor]) -> None:
+        n = layout.n_tables
+        self.layout, self.workspace = layout, Workspace()
+        self.first, self.tables = _Affine(parameters[:2], grads[:2]), parameters[2 : 2 + n]
+        self.table_grads = grads[2 : 2 + n]
+        rest = [_Affine(*pair) for pair in zip(_pairs(parameters[2 + n :]), _pairs(grads[2 + n :]), strict=True)]
+        # Where a network answers for many contexts, a linear representation and the head act as one small matrix.
+        self.collapsed = _Collapsed(rest[-2], rest[-1]) if layout.collapses and n else None
+        self.hidden, self.head = rest[: -2 if self.collapsed else -1], rest[-1] if rest else None
+        # Layers after the first that are followed by a ReLU; a linear representation is not.
+        self.n_relu = len(self.hidden) - (layout.collapses and not self.collapsed)
+
+    def forward(self, features: Tensor, one_hot: Tensor | None = None) -> Tensor:
+        """``head(representation(relu(... relu(W_x x + W_y[y] + W_e[e] + b))))``, (S, B, D) -> (S, out, *contexts, B).
+
+        With `one_hot` (S, size, slots·B), the first context counts slots whose category differs from row to row.
+        """
+        self.features, self.one_hot = features, one_hot
+        x_term = self.first.forward(features.mT)  # (S, H, B)
+        if self.head is None:
+            return x_term
+        hidden = self._spread(x_term)
+        if not self.layout.first_is_linear:
+            hidden.relu_()
+        self.shape = hidden.shape[2:]  # (*contexts, B)
+        hidden = hidden.flatten(2)  # (S, H, K·m·B)
+        self.activations = [hidden]
+        for i, layer in enumerate(self.hidden):
+            size = (hidden.shape[0], layer.width, hidden.shape[2])
+            hidden = layer.forward(hidden, self.workspace.take(f"hidden {i}", size, hidden))
+            if i < self.n_relu:
+                hidden.relu_()
+            self.activations.append(hidden)
+        out = (self.collapsed or self.head).forward(hidden)
+        return out.view(*out.shape[:2], *self.shape)
+
+    def backward(self, grad_out: Tensor, features_too: bool = False) -> Tensor | None:
+        """Write the gradients of the parameters; return that of the features, (S, B, D), if asked for."""
+        if self.head is None:
+            grad = grad_out
+        else:
+            grad = grad_out.flatten(2)
+            inputs = self.activations
+            grad = self._back((self.collapsed or self.head), grad, inputs[-1], len(self.hidden), self.n_relu)
+            for i in range(len(self.hidden) - 1, -1, -1):
+                grad = self._back(self.hidden[i], grad, inputs[i], i, self.n_relu)
+            grad = self._gather(grad.view(*grad.shape[:2], *self.shape))
+        self.first.backward(grad, self.features.mT)
+        return torch.bmm(grad.mT, self.first.weight) if features_too else None
+
+    def _back(self, layer: _Affine | _Collapsed, grad: Tensor, inputs: Tensor, i: int, n_relu: int) -> Tensor:
+        """Through a layer and the ReLU before it, if there is one."""
+        layer.backward(grad, inputs)
+        grad = torch.bmm(layer.transposed, grad, out=self.workspace.take(f"grad {i}", tuple(inputs.shape), grad))
+        if i <= n_relu and not self.layout.first_is_linear:
+            torch.ops.aten.threshold_backward(grad, inputs, 0, grad_input=grad)
+        return grad
+
+    def _spread(self, x_term: Tensor) -> Tensor:
+        """Broadcast sum of (S, H, B) and one (S, H, size) table for each context into (S, H, *contexts, B)."""
+        S, H, B = x_term.shape
+        term, last = x_term, len(self.tables) - 1
+        for i, table in enumerate(self.tables):
+            if i == 0 and self.one_hot is not None:
+                addend = torch.bmm(table, self.one_hot).view(S, H, -1, B)
+            else:
+                addend = table.view(S, H, *[1] * i, -1, 1)
+            shape = (*term.shape[:-1], addend.shape[-2], B)
+            out = self.workspace.take("hidden", shape, x_term) if i == last else None
+            term = torch.add(term.unsqueeze(-2), addend, out=out)
+        return term
+
+    def _gather(self, grad: Tensor) -> Tensor:
+        """Undo `_spread`, last context first: (S, H, *contexts, B) -> (S, H, B), and the gradients of the tables."""
+        for i in range(len(self.tables) - 1, -1, -1):
+            if i == 0 and self.one_hot is not None:
+                torch.bmm(grad.flatten(2), self.one_hot.mT, out=self.table_grads[0])
+            else:
+                others = [axis for axis in range(2, grad.dim()) if axis != i + 2]
+                torch.sum(grad, others, out=self.table_grads[i])
+            grad = grad.sum(i + 2)
+        return grad
 
 
-def spread(x_term: Tensor, tables: Sequence[Tensor], out: Tensor | None = None) -> Tensor:
-    """Broadcast sum of (H, B) and one (H, size) table for each context into (H, *contexts, B)."""
-    if not tables:
-        return x_term
-    table = tables[0]
-    for other in tables[1:]:
-        table = table[..., None] + other.view(other.shape[0], *[1] * (table.dim() - 1), -1)
-    return torch.add(x_term.view(x_term.shape[0], *[1] * len(tables), -1), table[..., None], out=out)
+class _Affine:
+    """A linear layer of S networks on columns: W v + b."""
+
+    def __init__(self, parameters: Sequence[Tensor], grads: Sequence[Tensor]) -> None:
+        self.weight, self.bias = parameters
+        self.grad_weight, self.grad_bias = grads
+        self.width = self.weight.shape[1]
+        # Views that stay valid, since parameters are changed in place.
+        self.transposed, self._bias_column = self.weight.mT, self.bias.unsqueeze(2)
+
+    def forward(self, columns: Tensor, out: Tensor | None = None) -> Tensor:
+        return torch.baddbmm(self._bias_column, self.weight, columns, out=out)
+
+    def backward(self, grad: Tensor, columns: Tensor) -> None:
+        torch.bmm(grad, columns.mT, out=self.grad_weight)
+        torch.sum(grad, 2, out=self.grad_bias)
 
 
-def forward(
-    layout: MLPLayout, parameters: Sequence[Tensor], features: Tensor, workspace: Workspace
-) -> tuple[Tensor, MLPCache]:
-    """``head(representation(relu(... relu(W_x x + W_y[y] + W_e[e] + b))))``, (B, D) -> (out, *contexts, B)."""
-    first_weight, first_bias = parameters[0], parameters[1]
-    tables, rest = parameters[2 : 2 + layout.n_tables], parameters[2 + layout.n_tables :]
-    head_weight, head_bias = rest[-2], rest[-1]
-    relu_layers = rest[:-2]
-    if layout.linear_representation:
-        weight, bias = relu_layers[-2], relu_layers[-1]
-        relu_layers = relu_layers[:-2]
-        # Two linear maps in a row act as one: multiply the small matrices, not the large activations.
-        head_bias = torch.addmv(head_bias, head_weight, bias)
-        head_weight = head_weight @ weight
-    x_term = torch.addmm(first_bias[:, None], first_weight, features.T)  # (H, B)
-    shape = (*(table.shape[1] for table in tables), x_term.shape[1])
-    hidden = spread(x_term, tables, out=workspace.take("hidden", (x_term.shape[0], *shape), x_term)).relu_()
-    hidden = hidden.flatten(1)  # (H, K·m·B)
-    activations = [hidden]
-    for i in range(0, len(relu_layers), 2):
-        size = (relu_layers[i].shape[0], hidden.shape[1])
-        out = workspace.take(f"hidden {i}", size, x_term)
-        hidden = torch.addmm(relu_layers[i + 1][:, None], relu_layers[i], hidden, out=out).relu_()
-        activations.append(hidden)
-    out = torch.addmm(head_bias[:, None], head_weight, hidden).view(-1, *shape)
-    return out, MLPCache(features, activations, head_weight, shape)
+class _Collapsed:
+    """Two linear layers in a row as one: the small matrices are multiplied, not the large activations."""
+
+    def __init__(self, inner: _Affine, outer: _Affine) -> None:
+        self.inner, self.outer = inner, outer
+        self._inner_bias_row, self._inner_bias_column = inner.bias.unsqueeze(1), inner.bias.unsqueeze(2)
+        self._grad_inner_bias = inner.grad_bias.unsqueeze(2)
+
+    def forward(self, columns: Tensor) -> Tensor:
+        weight = torch.bmm(self.outer.weight, self.inner.weight)
+        bias = self.outer.forward(self._inner_bias_column)
+        self.transposed = weight.mT
+        return torch.baddbmm(bias, weight, columns)
+
+    def backward(self, grad: Tensor, columns: Tensor) -> None:
+        grad_weight, grad_bias = torch.bmm(grad, columns.mT), grad.sum(2, keepdim=True)
+        torch.bmm(self.outer.transposed, grad_weight, out=self.inner.grad_weight)
+        torch.bmm(self.outer.transposed, grad_bias, out=self._grad_inner_bias)
+        torch.bmm(grad_weight, self.inner.transposed, out=self.outer.grad_weight)
+        self.outer.grad_weight.addcmul_(grad_bias, self._inner_bias_row)
+        self.outer.grad_bias.copy_(grad_bias.squeeze(2))
 
 
-def backward(
-    layout: MLPLayout,
-    parameters: Sequence[Tensor],
-    cache: MLPCache,
-    grad_out: Tensor,
-    workspace: Workspace,
-    features_too: bool = False,
-) -> tuple[Tensor | None, list[Tensor]]:
-    """Gradient with respect to the features (if asked for) and to each parameter, given that of the output."""
-    rest = parameters[2 + layout.n_tables :]
-    activations, n = cache.activations, layout.n_tables
-    grad = grad_out.reshape(grad_out.shape[0], -1)
-    grad_weight, grad_bias = grad @ activations[-1].T, grad.sum(1)
-    grads = [grad_weight, grad_bias]
-    if layout.linear_representation:
-        inner_weight, inner_bias, head_weight = rest[-4], rest[-3], rest[-2]
-        transposed = head_weight.T
-        grads = [
-            transposed @ grad_weight,
-            transposed @ grad_bias,
-            torch.addr(grad_weight @ inner_weight.T, grad_bias, inner_bias),
-            grad_bias,
-        ]
-    weight = cache.head_weight
-    for i in range(len(activations) - 1, -1, -1):
-        out = workspace.take(f"grad {i}", tuple(activations[i].shape), grad)
-        grad = torch.mm(weight.T, grad, out=out)
-        torch.ops.aten.threshold_backward(grad, activations[i], 0, grad_input=grad)  # no gradient where ReLU is zero
-        if i > 0:
-            grads = [grad @ activations[i - 1].T, grad.sum(1), *grads]
-            weight = rest[2 * (i - 1)]
-    grad = grad.view(-1, *cache.shape)  # (H, *contexts, B)
-    grad_x = grad.sum(tuple(range(1, 1 + n))) if n else grad  # (H, B)
-    tables: list[Tensor] = []
-    if n:
-        over_rows = grad.sum(-1)  # (H, *contexts)
-        others = [[axis for axis in range(1, 1 + n) if axis != 1 + i] for i in range(n)]
-        tables = [over_rows.sum(axes) if axes else over_rows for axes in others]
-    grad_features = grad_x.T @ parameters[0] if features_too else None
-    return grad_features, [grad_x @ cache.features, grad_x.sum(1), *tables, *grads]
+def _pairs(tensors: Sequence[Tensor]) -> list[Sequence[Tensor]]:
+    return [tensors[i : i + 2] for i in range(0, len(tensors), 2)]
 
 
 class ConditionalMLP(torch.autograd.Function):
-    """`forward` as an operation that autograd can differentiate: ``apply(features, layout, *parameters)``."""
+    """One such network as an operation that autograd can differentiate: ``apply(features, layout, *parameters)``."""
 
     @staticmethod
     def forward(ctx: Any, features: Tensor, layout: MLPLayout, *parameters: Tensor) -> Tensor:
-        out, cache = forward(layout, parameters, features, Workspace())
-        ctx.save_for_backward(*parameters)
-        ctx.layout, ctx.cache = layout, cache
+        ctx.grads = [torch.empty_like(p) for p in parameters]
+        ctx.mlp = StackedMLP(layout, [p[None] for p in parameters], [grad[None] for grad in ctx.grads])
+        out: Tensor = ctx.mlp.forward(features[None])[0]
         return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
-        features_too = ctx.needs_input_grad[0]
-        grad_features, grads = backward(ctx.layout, ctx.saved_tensors, ctx.cache, grad_out, Workspace(), features_too)
-        return grad_features, None, *grads
+        grad_features = ctx.mlp.backward(grad_out[None], features_too=ctx.needs_input_grad[0])
+        return None if grad_features is None else grad_features[0], None, *ctx.grads

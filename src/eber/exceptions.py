@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+
 
 class EnvironmentWarning(UserWarning):
     """The environments given to `fit` cannot do what the method needs them for."""
@@ -21,3 +24,11 @@ class NonFiniteLossError(ArithmeticError):
 
 class ModelFileError(ValueError):
     """A saved model is truncated, altered, of another version, or not one of ours."""
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Warn at the line that called the library, however deep inside it (or inside scikit-learn) this is."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("eber", "sklearn"):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level + 1)

@@ -1,11 +1,7 @@
 """Feature extractors and the networks on (x, y, e).
 
-A network that is conditioned on categories answers for *all* of them at once. With x, one-hot y and one-hot e
-concatenated before the first layer, that layer is a broadcast sum,
-
-    W [x; y; e] = W_x x + W_y[y] + W_e[e],
-
-so nothing is repeated K·m times before it has to be. Outputs have the batch as their last axis: ``(out, K, m, B)``.
+A network that is conditioned on categories answers for *all* of them at once; see `conditional_mlp`. Outputs have the
+batch as their last axis: ``(out, K, m, B)``.
 """
 
 from __future__ import annotations
@@ -19,7 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from eber.conditional_mlp import ConditionalMLP, MLPLayout, spread
+from eber.conditional_mlp import ConditionalMLP, MLPLayout
+from eber.stack import ModuleStack
 
 Featurizer = str | Callable[..., nn.Module]
 
@@ -100,42 +97,29 @@ class ConditionalNetwork(nn.Module):
                 weight.uniform_(-bound, bound)
             self.first.weight.mul_(input_scale)
 
-    def representation(self, x: Tensor) -> Tensor:
-        """Features of x alone, (B, R): what the baselines put their linear classifier on."""
-        features = x if self.extractor is None else self.extractor(x)
-        if self.first is None:
-            return features
-        layers = [self.first, *self.layers]
-        for layer in layers[:-1] if self.linear_representation else layers:
-            features = torch.relu(layer(features))
-        return layers[-1](features) if self.linear_representation else features
+    def features(self, x: Tensor) -> Tensor:
+        """What enters the first layer in place of x, (B, in_features)."""
+        return x if self.extractor is None else self.extractor(x)
 
     def forward(self, x: Tensor) -> Tensor:
         """Outputs for every combination of contexts, ``(out, *contexts, B)``."""
-        features = x if self.extractor is None else self.extractor(x)
-        if self.layout is not None:
-            mlp: Tensor = ConditionalMLP.apply(features, self.layout, *self.mlp_parameters())
-            return mlp
-        weight, bias = self.head.weight, self.head.bias
-        if self.first is None:
-            return torch.addmm(bias[:, None], weight, features.T)
-        # No ReLU anywhere: apply the head to each summand before they are spread over the contexts.
-        x_term = torch.addmm(self.first.bias[:, None], self.first.weight, features.T)
-        x_term = torch.addmm(bias[:, None], weight, x_term)
-        return spread(x_term, [weight @ table for table in self.tables])
+        parameters = [self.get_parameter(name) for name in self.parameter_names]
+        out: Tensor = ConditionalMLP.apply(self.features(x), self.layout, *parameters)
+        return out
 
     @property
-    def layout(self) -> MLPLayout | None:
-        """How `mlp_parameters` are to be read; None where there is no ReLU layer after the extractor."""
-        if self.first is None or (self.linear_representation and not len(self.layers)):
-            return None
-        return MLPLayout(len(self.tables), self.linear_representation)
+    def layout(self) -> MLPLayout:
+        """How the parameters after the extractor are to be read."""
+        n_layers = 0 if self.first is None else 1 + len(self.layers)
+        return MLPLayout(len(self.tables), self.linear_representation, n_layers)
 
-    def mlp_parameters(self) -> list[Tensor]:
-        """First weight and bias, tables, weight and bias of the further layers and of the head."""
-        assert self.first is not None
-        layers = [parameter for layer in (*self.layers, self.head) for parameter in (layer.weight, layer.bias)]
-        return [self.first.weight, self.first.bias, *self.tables, *layers]
+    @property
+    def parameter_names(self) -> list[str]:
+        """Those of the parameters after the extractor: first layer, tables, further layers, head."""
+        tables = [f"tables.{i}" for i in range(len(self.tables))]
+        layers = [f"layers.{i}" for i in range(len(self.layers))]
+        first = [] if self.first is None else ["first.weight", "first.bias", *tables]
+        return [*first, *(f"{layer}.{part}" for layer in (*layers, "head") for part in ("weight", "bias"))]
 
 
 def build_network(
@@ -213,6 +197,40 @@ class Classifier(nn.Module):
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Representation (B, R) and logits (B, K)."""
-        representation = self.network.representation(x)
-        logits: Tensor = F.linear(representation, self.network.head.weight, self.network.head.bias)
-        return representation, logits
+        features = self.network.features(x)
+        representation, logits = _classify(self.network, lambda name: self.get_parameter(name)[None], features[None])
+        return representation[0], logits[0]
+
+
+def classify(stack: ModuleStack, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Representation (S, B, R) and logits (S, B, K) of S classifiers, each for its own rows (S, B, ...)."""
+    networks = [module.network for module in stack.modules if isinstance(module, Classifier)]
+    return _classify(networks[0], stack.parameter, stacked_features(networks, x))
+
+
+def _classify(network: ConditionalNetwork, parameter: Callable[[str], Tensor], x: Tensor) -> tuple[Tensor, Tensor]:
+    """Layer by layer, with `parameter` giving the S models' parameters by name, (S, ...)."""
+
+    def affine(layer: str, inputs: Tensor) -> Tensor:
+        weight, bias = parameter(f"network.{layer}.weight"), parameter(f"network.{layer}.bias")
+        return torch.baddbmm(bias[:, None], inputs, weight.mT)
+
+    layers = [] if network.first is None else ["first", *(f"layers.{i}" for i in range(len(network.layers)))]
+    for i, layer in enumerate(layers):
+        x = affine(layer, x)
+        if not (network.linear_representation and i == len(layers) - 1):
+            x = torch.relu(x)
+    return x, affine("head", x)
+
+
+def stacked_features(networks: Sequence[ConditionalNetwork], x: Tensor) -> Tensor:
+    """What enters the first layer of S networks, each for its own rows: (S, B, ...) -> (S, B, in_features)."""
+    if networks[0].extractor is None:
+        return x
+    features = [network.features(rows)[None] for network, rows in zip(networks, x, strict=True)]
+    return features[0] if len(features) == 1 else torch.cat(features)
+
+
+def row_losses(logits: Tensor, y: Tensor) -> Tensor:
+    """-log p(y|x) of every row: (S, B, K) and (S, B) -> (S, B)."""
+    return F.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="none").view(y.shape)

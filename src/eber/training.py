@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from eber.exceptions import NonFiniteLossError
-from eber.objectives.base import Batch, Objective
+from eber.objectives.base import Batch, LossTerms, Objective
+from eber.stack import ModuleStack
 
 AVERAGE_WARM_UP = 10
 """The moving average of the weights forgets its start: at step t its decay is at most t / (t + AVERAGE_WARM_UP)."""
 
+History = list[dict[str, float]]
+"""The mean of the loss and of each of its terms in each pass."""
+
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How a module is trained.
+    """How modules are trained.
 
     Attributes
     ----------
@@ -63,38 +66,61 @@ def isolated_torch(seed: int, threads: int) -> Iterator[torch.Generator]:
             torch.set_num_threads(threads_before)
 
 
-class FlatParameters:
-    """All parameters of a module as views of one vector, so that a step is a handful of operations.
+class Adam:
+    """Adam (Kingma & Ba) on one vector, with its usual constants; torch's own spends far longer on bookkeeping."""
 
-    Works for any module: parameters keep their shapes and names, and backward accumulates into views of `vector.grad`.
+    BETAS, EPSILON = (0.9, 0.999), 1e-8
+
+    def __init__(self, vector: Tensor, learning_rate: float) -> None:
+        self.vector, self.learning_rate = vector, learning_rate
+        self.mean, self.square = torch.zeros_like(vector), torch.zeros_like(vector)
+        self._scale = torch.empty_like(vector)
+        self.steps = 0
+
+    def step(self, gradient: Tensor) -> None:
+        """Move the vector against the gradient."""
+        self.steps += 1
+        first, second = self.BETAS
+        self.mean.lerp_(gradient, 1 - first)
+        self.square.mul_(second).addcmul_(gradient, gradient, value=1 - second)
+        scale = torch.sqrt(self.square, out=self._scale).div_(math.sqrt(1 - second**self.steps)).add_(self.EPSILON)
+        self.vector.addcdiv_(self.mean, scale, value=-self.learning_rate / (1 - first**self.steps))
+
+
+class ShuffledRows:
+    """Minibatches for S models, each with rows and an order of its own.
+
+    Parameters
+    ----------
+    data : sequence of S Batch
+        All rows of each model, as many for each; models that share their rows share the object.
     """
 
-    def __init__(self, module: nn.Module) -> None:
-        parameters = [p for p in module.parameters() if p.requires_grad]
-        self.vector = nn.Parameter(torch.cat([p.detach().reshape(-1) for p in parameters]))
-        self.gradient = torch.zeros_like(self.vector)
-        self.vector.grad = self.gradient
-        start = 0
-        for p in parameters:
-            stop = start + p.numel()
-            p.data = self.vector.data[start:stop].view_as(p)
-            p.grad = self.gradient[start:stop].view_as(p)
-            start = stop
+    def __init__(self, data: Sequence[Batch], batch_size: int) -> None:
+        distinct = {id(rows): rows for rows in data}
+        offsets = {key: i * len(data[0].y) for i, key in enumerate(distinct)}
+        self.n_rows, self.batch_size = len(data[0].y), batch_size
+        self._offsets = torch.tensor([offsets[id(rows)] for rows in data])[:, None]
+        rows = list(distinct.values())
+        self.x, self.y, self.e = (_joined([getattr(r, name) for r in rows]) for name in ("x", "y", "e"))
+        weights = [r.log_p_e_given_x.T for r in rows if r.log_p_e_given_x is not None]
+        self.weights = _joined(weights) if weights else None  # (n, m)
 
-    def clip(self, norm: float) -> None:
-        """Scale the gradient down to `norm` if it is longer."""
-        length = torch.linalg.vector_norm(self.gradient, dtype=torch.float64)  # squares of float32 overflow early
-        self.gradient.mul_((norm / (length + 1e-6)).clamp(max=1.0))
+    def one_pass(self, generators: Sequence[torch.Generator]) -> Iterator[Batch]:
+        """Every row once, in an order of each model's own; the last batch may be smaller."""
+        order = torch.stack([torch.randperm(self.n_rows, generator=generator) for generator in generators])
+        order += self._offsets  # (S, n)
+        y, e = self.y[order], self.e[order]
+        for start in range(0, self.n_rows, self.batch_size):
+            rows = slice(start, start + self.batch_size)
+            index = order[:, rows]
+            weights = None if self.weights is None else self.weights[index].mT
+            x = self.x.index_select(0, index.reshape(-1)).view(*index.shape, *self.x.shape[1:])
+            yield Batch(x, y[:, rows], e[:, rows], weights)
 
 
-def shuffled_batches(data: Batch, batch_size: int, generator: torch.Generator) -> Iterator[Batch]:
-    """Minibatches of one pass: one shuffled index, one gather, then slices. The last batch may be smaller."""
-    order = torch.randperm(len(data.y), generator=generator)
-    x, y, e = data.x[order], data.y[order], data.e[order]
-    weights = None if data.log_p_e_given_x is None else data.log_p_e_given_x[:, order]
-    for start in range(0, len(order), batch_size):
-        rows = slice(start, start + batch_size)
-        yield Batch(x[rows], y[rows], e[rows], None if weights is None else weights[:, rows])
+def _joined(arrays: list[Tensor]) -> Tensor:
+    return arrays[0] if len(arrays) == 1 else torch.cat(arrays)
 
 
 def steps_in(n_rows: int, settings: TrainingSettings) -> int:
@@ -103,88 +129,117 @@ def steps_in(n_rows: int, settings: TrainingSettings) -> int:
 
 
 class Trainer:
-    """Adam on one module and one objective, a step at a time."""
+    """Adam on one stack of modules and one objective, a step at a time."""
 
     def __init__(
-        self, module: nn.Module, objective: Objective, settings: TrainingSettings, generator: torch.Generator
+        self,
+        modules: Sequence[nn.Module],
+        objective: Objective,
+        settings: TrainingSettings,
+        generators: Sequence[torch.Generator],
     ) -> None:
-        self.module, self.objective, self.settings, self.generator = module, objective, settings, generator
-        self.parameters = FlatParameters(module)
-        self.average = self.parameters.vector.detach().clone()
+        self.stack = ModuleStack(modules)
+        self.objective, self.settings, self.generators = objective, settings, generators
+        self.average = self.stack.vector.clone()
         self.steps = 0
         self._start_optimizer()
 
     def _start_optimizer(self) -> None:
-        self.optimizer = torch.optim.Adam([self.parameters.vector], lr=self.settings.learning_rate, fused=True)
+        self.optimizer = Adam(self.stack.vector, self.settings.learning_rate)
 
-    def step(self, batch: Batch) -> dict[str, float]:
+    def step(self, batch: Batch) -> LossTerms:
         """One minibatch: loss, gradient, Adam, average. Returns the loss and its terms by name."""
         if self.steps == self.settings.reset_optimizer_at:
             self._start_optimizer()
-        self.parameters.gradient.zero_()
-        result = self.objective(self.module, batch, self.steps, self.generator)
-        if not math.isfinite(result.loss):
-            raise NonFiniteLossError(
-                f"The loss became {result.loss} at step {self.steps + 1}. Standardise the features, "
-                f"lower learning_rate (now {self.settings.learning_rate:g}), or set clip_norm."
-            )
+        self.stack.gradient.zero_()
+        result = self.objective(self.stack, batch, self.steps, self.generators)
         result.backward()
         if self.settings.clip_norm is not None:
-            self.parameters.clip(self.settings.clip_norm)
-        self.optimizer.step()
+            self.stack.clip(self.settings.clip_norm)
+        self.optimizer.step(self.stack.gradient)
         if self.settings.average_decay is not None:
             decay = min(self.settings.average_decay, (self.steps + 1) / (self.steps + 1 + AVERAGE_WARM_UP))
-            self.average.lerp_(self.parameters.vector.data, 1 - decay)
+            self.average.lerp_(self.stack.vector, 1 - decay)
         self.steps += 1
-        return {"loss": result.loss, **result.terms}
+        return result
 
-    def finish(self) -> None:
-        """Leave the module with the weights that prediction uses, free of gradients and of the flat vector."""
+    def finish(self) -> list[NonFiniteLossError | None]:
+        """Leave the modules with the weights that prediction uses, and say of each what went wrong, if anything."""
         if self.settings.average_decay is not None:
-            self.parameters.vector.data.copy_(self.average)
-        if not torch.isfinite(self.parameters.vector).all():
-            raise NonFiniteLossError(
+            self.stack.vector.copy_(self.average)
+        finite, moving = (self.stack.all_finite(vector) for vector in (self.stack.vector, self.optimizer.square))
+        self.stack.release()
+        return [self._failure(*each) for each in zip(finite, moving, strict=True)]
+
+    def _failure(self, finite: bool, moving: bool) -> NonFiniteLossError | None:
+        if not finite:
+            return NonFiniteLossError(
                 f"The weights stopped being finite at the last step ({self.steps}). Standardise the features or lower "
                 f"learning_rate (now {self.settings.learning_rate:g})."
             )
-        if not all(torch.isfinite(moments["exp_avg_sq"]).all() for moments in self.optimizer.state.values()):
-            raise NonFiniteLossError(
+        if not moving:
+            return NonFiniteLossError(
                 f"The square of the gradient overflowed before step {self.steps + 1}, so the weights could not move. "
                 "Standardise the features or set clip_norm."
             )
-        for p in self.module.parameters():
-            p.grad = None
-            p.data = p.data.clone()
+        return None
 
 
 def train(
-    module: nn.Module,
+    modules: Sequence[nn.Module],
     objective: Objective,
-    data: Batch,
+    data: Sequence[Batch],
     settings: TrainingSettings,
-    generator: torch.Generator,
-    on_epoch: Callable[[int, dict[str, float]], None] | None = None,
-) -> list[dict[str, float]]:
-    """Train a module in place and return the mean of every loss term in each pass.
+    generators: Sequence[torch.Generator],
+    on_epoch: Callable[[int, float], None] | None = None,
+) -> list[History | NonFiniteLossError]:
+    """Train modules of one shape side by side, in place.
 
     Parameters
     ----------
-    data : Batch
-        All training rows.
+    data : sequence of Batch
+        All training rows of each module.
     on_epoch : callable, optional
-        Told the number of passes done and the terms of the last one.
+        Told the number of passes done and the mean loss of the last one.
+
+    Returns
+    -------
+    For each module, its history, or the error that makes it unfit for use. One that fails does not touch the others.
     """
-    trainer = Trainer(module, objective, settings, generator)
-    module.train()
-    history: list[dict[str, float]] = []
+    trainer, rows = Trainer(modules, objective, settings, generators), ShuffledRows(data, settings.batch_size)
+    for module in modules:
+        module.train()
+    failures: list[NonFiniteLossError | None] = [None] * len(modules)
+    histories: list[History] = [[] for _ in modules]
     for epoch in range(settings.epochs):
-        totals: dict[str, float] = defaultdict(float)
-        for batch in shuffled_batches(data, settings.batch_size, generator):
-            for name, value in trainer.step(batch).items():
-                totals[name] += value * len(batch.y)
-        history.append({name: total / len(data.y) for name, total in totals.items()})
+        before = trainer.steps
+        steps, sizes = [], []
+        for batch in rows.one_pass(generators):
+            result = trainer.step(batch)
+            steps.append(result.values)
+            sizes.append(batch.y.shape[1])
+        values = torch.stack(steps).double()  # (steps, terms, S)
+        means = torch.einsum("t,tns->sn", torch.tensor(sizes, dtype=values.dtype), values) / rows.n_rows
+        for s, mean in enumerate(means.tolist()):
+            histories[s].append(dict(zip(result.names, mean, strict=True)))
+            failures[s] = failures[s] or _first_failure(values[:, 0, s], before, settings)
+        if all(failures):
+            break
         if on_epoch is not None:
-            on_epoch(epoch + 1, history[-1])
-    trainer.finish()
-    module.eval()
-    return history
+            on_epoch(epoch + 1, float(means[:, 0].mean()))
+    failures = [earlier or last for earlier, last in zip(failures, trainer.finish(), strict=True)]
+    for module in modules:
+        module.eval()
+    return [failure or history for failure, history in zip(failures, histories, strict=True)]
+
+
+def _first_failure(losses: Tensor, steps_before: int, settings: TrainingSettings) -> NonFiniteLossError | None:
+    """What is wrong with the losses of a pass, (steps,), if any of them is not finite."""
+    finite = torch.isfinite(losses)
+    if bool(finite.all()):
+        return None
+    first = int(finite.logical_not().nonzero()[0])
+    return NonFiniteLossError(
+        f"The loss became {losses[first]:g} at step {steps_before + first + 1}. Standardise the features, "
+        f"lower learning_rate (now {settings.learning_rate:g}), or set clip_norm."
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -11,9 +12,12 @@ from torch.nn import functional as F
 
 from eber.conditional_mlp import ConditionalMLP, MLPLayout
 from eber.networks import build_network
-from eber.objectives.base import Batch
+from eber.objectives.base import Batch, ModelByModel
 from eber.objectives.eber import TERMS, EBERObjective, ExpectationRule
 from eber.objectives.eber_fused import FusedEBERObjective
+from eber.objectives.stratified import Draws, MixtureGradient, Posterior, mixture_gradient
+from eber.stack import ModuleStack
+from eber.workspace import Workspace
 from tests.mathematics.conftest import make_batch, make_networks
 
 
@@ -65,15 +69,25 @@ def test_conditional_network_means_plain_layers_on_the_concatenation(
 
 @pytest.mark.parametrize("linear_representation", [True, False])
 @pytest.mark.parametrize("contexts", [(), (3,), (2, 3)])
-def test_conditional_mlp_passes_gradcheck(contexts: tuple[int, ...], linear_representation: bool) -> None:
+@pytest.mark.parametrize("n_layers", [1, 2, 3])
+def test_conditional_mlp_passes_gradcheck(
+    contexts: tuple[int, ...], linear_representation: bool, n_layers: int
+) -> None:
     g = torch.Generator().manual_seed(1)
 
     def leaf(*shape: int) -> torch.Tensor:
         return torch.randn(*shape, generator=g, dtype=torch.float64, requires_grad=True)
 
-    layout = MLPLayout(len(contexts), linear_representation)
-    parameters = [leaf(4, 3), leaf(4), *(leaf(4, size) for size in contexts), leaf(5, 4), leaf(5), leaf(2, 5), leaf(2)]
+    layers = [leaf(*shape) for _ in range(n_layers - 1) for shape in ((4, 4), (4,))]
+    layout = MLPLayout(len(contexts), linear_representation, n_layers)
+    parameters = [leaf(4, 3), leaf(4), *(leaf(4, size) for size in contexts), *layers, leaf(2, 4), leaf(2)]
     assert torch.autograd.gradcheck(ConditionalMLP.apply, (leaf(6, 3), layout, *parameters))
+
+
+def test_a_head_alone_passes_gradcheck() -> None:
+    g = torch.Generator().manual_seed(1)
+    leaves = [torch.randn(*s, generator=g, dtype=torch.float64, requires_grad=True) for s in ((6, 3), (2, 3), (2,))]
+    assert torch.autograd.gradcheck(ConditionalMLP.apply, (leaves[0], MLPLayout(0, False, 0), *leaves[1:]))
 
 
 CASES = {
@@ -88,6 +102,11 @@ CASES = {
 }
 
 
+def one_model(batch: Batch) -> Batch:
+    weights = batch.log_p_e_given_x
+    return Batch(batch.x[None], batch.y[None], batch.e[None], None if weights is None else weights[None])
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_fused_objective_equals_the_readable_one_in_value_terms_and_gradient(case: str) -> None:
     options = {"K": 2, "m": 3, "L": 1, **CASES[case]}
@@ -96,43 +115,106 @@ def test_fused_objective_equals_the_readable_one_in_value_terms_and_gradient(cas
     batch = make_batch(6, K=options["K"], m=options["m"], B=9)  # type: ignore[arg-type]
     if supplied:
         batch = Batch(batch.x, batch.y, batch.e, torch.log_softmax(torch.randn(3, 9, dtype=torch.float64), 0))
-    results = []
-    for objective in (
-        EBERObjective("stratified", ExpectationRule(options["L"]), 1.3, 0.6),  # type: ignore[arg-type]
-        FusedEBERObjective(1.3, 0.6),
-    ):
-        for p in module.parameters():
-            p.grad = torch.zeros_like(p)
-        result = objective(module, batch, 0, torch.Generator().manual_seed(3))
+    stack, results = ModuleStack([module]), []
+    readable = ModelByModel(EBERObjective("stratified", ExpectationRule(options["L"]), 1.3, 0.6))  # type: ignore[arg-type]
+    for objective in (readable, FusedEBERObjective(1.3, 0.6)):
+        stack.gradient.zero_()
+        result = objective(stack, one_model(batch), 0, [torch.Generator().manual_seed(3)])
         result.backward()
-        results.append((result, [p.grad.clone() for p in module.parameters() if p.grad is not None]))
-    (readable, wanted), (fused, found) = results
-    assert fused.loss == pytest.approx(readable.loss, rel=1e-12)
-    for name in TERMS:
-        assert fused.terms[name] == pytest.approx(readable.terms[name], rel=1e-9, abs=1e-12), name
-    for a, b in zip(found, wanted, strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-12)
+        results.append((result, stack.gradient.clone()))
+    (expected, wanted), (fused, found) = results
+    assert fused.names == expected.names == ("loss", *TERMS)
+    torch.testing.assert_close(fused.values, expected.values, rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(found, wanted, rtol=1e-9, atol=1e-12)
 
 
 def test_fused_gradient_is_the_slope_of_the_fused_loss() -> None:
     """Finite differences, independent of autograd and of the readable form."""
-    module, batch = make_networks(8), make_batch(8)
+    stack, batch = ModuleStack([make_networks(8)]), one_model(make_batch(8))
     objective = FusedEBERObjective(1.0, 0.5)
 
     def loss() -> float:
-        return objective(module, batch, 0, torch.Generator().manual_seed(4)).loss
+        return objective(stack, batch, 0, [torch.Generator().manual_seed(4)]).of("loss")
 
-    for p in module.parameters():
-        p.grad = torch.zeros_like(p)
-    objective(module, batch, 0, torch.Generator().manual_seed(4)).backward()
-    step = 1e-6
-    for p in module.parameters():
-        flat, gradient = p.data.view(-1), p.grad.view(-1)  # type: ignore[union-attr]
-        for i in range(0, len(flat), max(1, len(flat) // 3)):
-            value = float(flat[i])
-            flat[i] = value + step
-            up = loss()
-            flat[i] = value - step
-            down = loss()
-            flat[i] = value
-            assert float(gradient[i]) == pytest.approx((up - down) / (2 * step), rel=1e-4, abs=1e-7)
+    objective(stack, batch, 0, [torch.Generator().manual_seed(4)]).backward()
+    gradient, vector, step = stack.gradient.clone(), stack.vector, 1e-6
+    for i in range(0, len(vector), 7):
+        value = float(vector[i])
+        vector[i] = value + step
+        up = loss()
+        vector[i] = value - step
+        down = loss()
+        vector[i] = value
+        assert float(gradient[i]) == pytest.approx((up - down) / (2 * step), rel=1e-4, abs=1e-7)
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+@pytest.mark.parametrize("case", ["default", "three classes, two dimensions, deep decoder", "supplied weights"])
+def test_models_side_by_side_have_the_terms_and_gradients_they_have_alone(case: str, sampled: bool) -> None:
+    options = {"K": 2, "m": 3, "L": 1, **CASES[case]}
+    supplied = options.pop("supplied", False)
+    models = [make_networks(seed, **options) for seed in range(3)]  # type: ignore[arg-type]
+    batches = [make_batch(seed, K=options["K"], m=3, B=9) for seed in range(3)]  # type: ignore[arg-type]
+    if supplied:
+        weights = torch.log_softmax(torch.randn(3, 3, 9, dtype=torch.float64), 1)
+        batches = [Batch(b.x, b.y, b.e, w) for b, w in zip(batches, weights, strict=True)]
+    alone = []
+    for s in range(3):
+        stack = ModuleStack([models[s]])
+        result = FusedEBERObjective(1.3, 0.6, sampled)(
+            stack, one_model(batches[s]), 0, [torch.Generator().manual_seed(s)]
+        )
+        result.backward()
+        alone.append((result.values[:, 0], stack.gradient.clone()))
+    stack = ModuleStack(models)
+    together = Batch(
+        *(torch.stack([getattr(b, name) for b in batches]) for name in ("x", "y", "e")), weights if supplied else None
+    )
+    result = FusedEBERObjective(1.3, 0.6, sampled)(
+        stack, together, 0, [torch.Generator().manual_seed(s) for s in range(3)]
+    )
+    result.backward()
+    for s, (values, gradient) in enumerate(alone):
+        torch.testing.assert_close(result.values[:, s], values, rtol=1e-10, atol=1e-13)
+        torch.testing.assert_close(stack.of_model(stack.gradient, s), gradient, rtol=1e-10, atol=1e-13)
+
+
+def test_sampled_environments_leave_loss_and_gradient_unbiased() -> None:
+    """The sum over all pairs of draws, each with its probability, is the exact one: no Monte Carlo error is left."""
+    m, B, K, L = 4, 3, 3, 2
+    g = torch.Generator().manual_seed(0)
+
+    def normal(*shape: int) -> torch.Tensor:
+        return torch.randn(1, *shape, generator=g, dtype=torch.float64)
+
+    theta = 0.7 * normal(2 * L, K, m, B)
+    posterior = Posterior.of(torch.log_softmax(normal(K, m, B), 1), torch.log_softmax(normal(m, B), 1))
+    noise, slope = normal(L, m, B), normal(L)
+    e = torch.randint(0, m, (1, B), generator=g)
+    observed = F.one_hot(e, m).mT.double()
+
+    def evaluate(draws: Draws) -> tuple[torch.Tensor, MixtureGradient]:
+        label = draws.select(theta[:, :, 0])
+        z = label[:, :L] + label[:, L:].exp() * draws.noise
+        log_lik = -torch.einsum("sl,slcb->scb", slope, z).square()  # stands for a decoder
+        weight = draws.bound_weight + 0.6 * draws.tied
+        grad_z = torch.einsum("sl,scb->slcb", slope, -2 * torch.einsum("sl,slcb->scb", slope, z) * weight)
+        result = mixture_gradient(theta, posterior, draws, z, log_lik, grad_z, 0.6, Workspace())
+        return (draws.bound_weight * (log_lik - result.log_post[0])).sum(1), result
+
+    bound, exact = evaluate(Draws(noise, posterior.r, observed))
+    expected = [bound, exact.theta, exact.lp_y, exact.lp_e]
+    totals = [torch.zeros_like(value) for value in expected]
+    cumulative = torch.cat([torch.zeros(1, 1, B, dtype=torch.float64), posterior.r.cumsum(1)], 1)
+    for first, second in product(range(m), repeat=2):
+        pair = (first, second)
+        uniform = torch.stack([(cumulative[:, j] + cumulative[:, j + 1]) / 2 for j in pair], 1)
+        draws = Draws.sampled(posterior.r, e, uniform, torch.empty(1, L, 3, B, dtype=torch.float64))
+        assert torch.equal(draws.environments[:, :2], torch.tensor(pair)[None, :, None].expand(1, 2, B))
+        draws = replace(draws, noise=draws.select(noise))
+        probability = posterior.r[:, first] * posterior.r[:, second]  # (1, B)
+        bound, result = evaluate(draws)
+        for total, value in zip(totals, [bound, result.theta, result.lp_y, result.lp_e], strict=True):
+            total += value * probability.view(1, *[1] * (value.dim() - 2), B)
+    for total, value in zip(totals, expected, strict=True):
+        torch.testing.assert_close(total, value, rtol=1e-10, atol=1e-12)

@@ -2,5 +2,15 @@
 
 from eber.estimators.baselines import ERMClassifier, FishrClassifier, IRMClassifier, VRExClassifier
 from eber.estimators.eber import PAPER_FORM, EBERClassifier
+from eber.estimators.together import Table, fit_together
 
-__all__ = ["PAPER_FORM", "EBERClassifier", "ERMClassifier", "FishrClassifier", "IRMClassifier", "VRExClassifier"]
+__all__ = [
+    "PAPER_FORM",
+    "EBERClassifier",
+    "ERMClassifier",
+    "FishrClassifier",
+    "IRMClassifier",
+    "Table",
+    "VRExClassifier",
+    "fit_together",
+]

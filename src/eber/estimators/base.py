@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 import os
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -29,11 +29,58 @@ from torch import nn
 from eber.estimators.persistence import fitted_attributes, load_estimator, save_estimator
 from eber.estimators.progress import epoch_progress
 from eber.estimators.validation import categories, check_columns_are_numbers, check_finite, check_widths, plain
+from eber.exceptions import NonFiniteLossError
 from eber.objectives.base import Batch, Objective
-from eber.training import TrainingSettings, isolated_torch, steps_in, train
+from eber.training import History, TrainingSettings, isolated_torch, steps_in, train
 
+STACK_ELEMENTS = 1 << 19
+"""Largest array of a training step for all fits side by side: beyond it there is nothing left to gain."""
+FREE_PARAMETERS = {"random_state", "penalty_weight", "verbose", "n_threads"}
+"""Parameters in which fits that are trained side by side may differ."""
 COLUMN_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
 """What scikit-learn's validation notes about X."""
+
+
+class FitJob(NamedTuple):
+    """A fit that has all it needs for the training loop."""
+
+    estimator: EnvironmentClassifier
+    attributes: dict[str, Any]
+    data: Batch
+    module: nn.Module
+    settings: TrainingSettings
+    generator: torch.Generator
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """What jobs must have in common to be trained side by side."""
+        parameters = self.estimator.get_params(deep=False).items()
+        fixed = tuple((name, repr(value)) for name, value in sorted(parameters) if name not in FREE_PARAMETERS)
+        sizes = [tuple(p.shape) for p in self.module.parameters()]
+        n_environments = len(self.attributes.get("environments_", ()))
+        return (type(self.estimator), fixed, tuple(sizes), len(self.data.y), n_environments, self.settings)
+
+    def complete(self, outcome: History | NonFiniteLossError) -> None:
+        """Hand the estimator what was learned, or raise what went wrong."""
+        if isinstance(outcome, NonFiniteLossError):
+            raise outcome
+        self.estimator._complete(self, outcome)
+
+
+def train_jobs(jobs: Sequence[FitJob]) -> list[History | NonFiniteLossError]:
+    """Train jobs of one shape side by side; what becomes of each, in their order."""
+    first = jobs[0].estimator
+    shown = any(job.estimator.verbose for job in jobs)
+    name = type(first).__name__ + (f" × {len(jobs)}" if len(jobs) > 1 else "")
+    with epoch_progress(name, first.epochs) if shown else nullcontext(None) as on_epoch:
+        return train(
+            [job.module for job in jobs],
+            first._objective(jobs),
+            [job.data for job in jobs],
+            jobs[0].settings,
+            [job.generator for job in jobs],
+            on_epoch,
+        )
 
 
 class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
@@ -74,6 +121,18 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         -------
         self
         """
+        seed = self._draw_seed()
+        with isolated_torch(seed, self.n_threads) as generator:
+            job = self._begin(X, y, environments, seed, generator)
+            (outcome,) = train_jobs([job])
+        job.complete(outcome)
+        return self
+
+    def _draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _begin(self, X: Any, y: Any, environments: Any, seed: int, generator: torch.Generator) -> FitJob:
+        """Everything up to the training loop; the estimator itself is not touched."""
         self._check_parameters()
         if y is not None:  # scikit-learn says what is missing
             y = categories(y, "y")
@@ -85,35 +144,32 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         if len(classes) < 2:
             only = plain(classes[0])
             raise ValueError(f"y has only one class, {only!r}; a classifier needs rows of at least two classes.")
-        attributes: dict[str, Any] = {"classes_": classes, "input_shape_": tuple(X.shape[1:])}
+        attributes: dict[str, Any] = {"classes_": classes, "input_shape_": tuple(X.shape[1:]), "seed_": seed}
         attributes |= {name: getattr(validated, name) for name in COLUMN_ATTRIBUTES if hasattr(validated, name)}
         attributes |= self._environment_attributes(environments, encoded, classes)
         e = attributes.pop("environment_index", np.zeros(len(X), dtype=np.int64))
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         data = Batch(torch.from_numpy(X), torch.from_numpy(encoded), torch.from_numpy(e))
-        with isolated_torch(seed, self.n_threads) as generator:
-            data = self._prepare(data, len(attributes.get("environments_", ())))
-            module, objective = self._build(data, attributes)
-            settings = self._settings(len(X))
-            shown = epoch_progress(type(self).__name__, settings.epochs) if self.verbose else nullcontext(None)
-            with shown as on_epoch:
-                history = train(module, objective, data, settings, generator, on_epoch)
+        data = self._prepare(data, len(attributes.get("environments_", ())))
+        module = self._build(attributes)
+        return FitJob(self, attributes, data, module, self._settings(len(X)), generator)
+
+    def _complete(self, job: FitJob, history: History) -> None:
+        """Take over what a successful fit has learned."""
         # Inference is in float64: no answer then depends on which rows it was asked together with.
-        module.double()
-        attributes |= {
-            "module_": module,
+        job.module.double()
+        attributes = {
+            **job.attributes,
+            "module_": job.module,
             "history_": {name: [epoch[name] for epoch in history] for name in history[0]},
-            "seed_": seed,
-            "n_steps_": steps_in(len(X), settings),
+            "n_steps_": steps_in(len(job.data.y), job.settings),
         }
-        attributes |= self._finish(module, data, attributes)
+        attributes |= self._finish(job.module, job.data, attributes)
         # Only now is the estimator changed: a fit that failed has left it as it was, one that succeeded leaves nothing
         # of an earlier fit.
         for name in fitted_attributes(self):
             delattr(self, name)
         self.__dict__.update(attributes, _fit_parameters=self.get_params(deep=False))
         self._warn()
-        return self
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""
@@ -192,8 +248,21 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         return data
 
     @abstractmethod
-    def _build(self, data: Batch, attributes: dict[str, Any]) -> tuple[nn.Module, Objective]:
-        """The module to train and its objective."""
+    def _build(self, attributes: dict[str, Any]) -> nn.Module:
+        """The module to train."""
+
+    @abstractmethod
+    def _objective(self, jobs: Sequence[FitJob]) -> Objective:
+        """The objective for jobs of this kind that are trained side by side."""
+
+    @property
+    def _stackable(self) -> bool:
+        """Whether fits of this kind are trained side by side at a gain."""
+        return self.featurizer in ("linear", "mlp")
+
+    def _elements(self, job: FitJob) -> int:
+        """Size of the largest array of a training step, for one fit."""
+        return int(self.batch_size * max(self.representation_dim, *job.attributes["input_shape_"]))
 
     @abstractmethod
     def _module(self) -> nn.Module:

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 from torch import nn
 
-from eber.estimators.base import EnvironmentClassifier
+from eber.estimators.base import EnvironmentClassifier, FitJob
 from eber.estimators.validation import encode_environments
 from eber.inference import in_chunks
 from eber.networks import Classifier, build_network
-from eber.objectives.base import Batch, Objective, PenaltySchedule
+from eber.objectives.base import Objective, PenaltySchedule
 from eber.objectives.erm import ERMObjective
 from eber.objectives.fishr import FishrObjective
 from eber.objectives.irm import IRMObjective
@@ -46,9 +46,8 @@ class _Baseline(EnvironmentClassifier):
     def _n_features_out(self) -> int:
         return int(self.module_.network.head.in_features)
 
-    def _build(self, data: Batch, attributes: dict[str, Any]) -> tuple[nn.Module, Objective]:
-        module = self._network(attributes["input_shape_"], len(attributes["classes_"]))
-        return module, self._objective(len(data.y))
+    def _build(self, attributes: dict[str, Any]) -> nn.Module:
+        return self._network(attributes["input_shape_"], len(attributes["classes_"]))
 
     def _module(self) -> nn.Module:
         return self._network(self.input_shape_, len(self.classes_))
@@ -65,9 +64,6 @@ class _Baseline(EnvironmentClassifier):
                 input_scale=self.input_scale,
             )
         )
-
-    @abstractmethod
-    def _objective(self, n_rows: int) -> Objective: ...
 
 
 class ERMClassifier(_Baseline):
@@ -114,7 +110,7 @@ class ERMClassifier(_Baseline):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _objective(self, n_rows: int) -> Objective:
+    def _objective(self, jobs: Sequence[FitJob]) -> Objective:
         return ERMObjective()
 
 
@@ -196,8 +192,16 @@ class PenalisedClassifier(_Baseline):
         reset_at = self._anneal_steps(n_rows) if self.reset_optimizer else None
         return TrainingSettings(**{**vars(settings), "reset_optimizer_at": reset_at})
 
-    def _schedule(self, n_rows: int, initial: float) -> PenaltySchedule:
-        return PenaltySchedule(self.penalty_weight, self._anneal_steps(n_rows), initial)
+    @property
+    @abstractmethod
+    def _penalised(self) -> tuple[Callable[[PenaltySchedule, int], Objective], float]:
+        """The objective, and the weight of its penalty before annealing ends."""
+
+    def _objective(self, jobs: Sequence[FitJob]) -> Objective:
+        objective, initial = self._penalised
+        weights = tuple(float(job.estimator.penalty_weight) for job in jobs)
+        schedule = PenaltySchedule(weights, self._anneal_steps(len(jobs[0].data.y)), initial)
+        return objective(schedule, len(jobs[0].attributes["environments_"]))
 
 
 class IRMClassifier(PenalisedClassifier):
@@ -211,8 +215,9 @@ class IRMClassifier(PenalisedClassifier):
     The other parameters are those that `EBERClassifier` shares with every method.
     """
 
-    def _objective(self, n_rows: int) -> Objective:
-        return IRMObjective(self._schedule(n_rows, initial=1.0))
+    @property
+    def _penalised(self) -> tuple[Callable[[PenaltySchedule, int], Objective], float]:
+        return IRMObjective, 1.0
 
 
 class VRExClassifier(PenalisedClassifier):
@@ -226,8 +231,9 @@ class VRExClassifier(PenalisedClassifier):
     The other parameters are those that `EBERClassifier` shares with every method.
     """
 
-    def _objective(self, n_rows: int) -> Objective:
-        return VRExObjective(self._schedule(n_rows, initial=1.0))
+    @property
+    def _penalised(self) -> tuple[Callable[[PenaltySchedule, int], Objective], float]:
+        return VRExObjective, 1.0
 
 
 class FishrClassifier(PenalisedClassifier):
@@ -241,5 +247,6 @@ class FishrClassifier(PenalisedClassifier):
     The other parameters are those that `EBERClassifier` shares with every method.
     """
 
-    def _objective(self, n_rows: int) -> Objective:
-        return FishrObjective(self._schedule(n_rows, initial=0.0))
+    @property
+    def _penalised(self) -> tuple[Callable[[PenaltySchedule, int], Objective], float]:
+        return FishrObjective, 0.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, Self
@@ -19,15 +18,16 @@ from eber import inference
 from eber.adaptation import Adaptation, adapt_mixture
 from eber.diagnostics import Diagnostic, diagnose
 from eber.distributions import MAX_QUADRATURE_DIM
-from eber.estimators.base import EnvironmentClassifier
+from eber.estimators.base import EnvironmentClassifier, FitJob
 from eber.estimators.supplied import EnvironmentWeights, checked_posteriors, supplied_weights
 from eber.estimators.validation import check_widths, encode_environments, index_of
-from eber.exceptions import AdaptationWarning, FitWarning
+from eber.exceptions import AdaptationWarning, FitWarning, warn_user
 from eber.model import EBERNetworks
-from eber.objectives.base import Batch, Objective
+from eber.objectives.base import Batch, ModelByModel, Objective
 from eber.objectives.eber import READINGS, EBERObjective, ExpectationRule
 from eber.objectives.eber_fused import FusedEBERObjective
 from eber.objectives.eber_supplied import SuppliedEBERObjective
+from eber.objectives.stratified import N_SAMPLED
 from eber.posteriors import SuppliedPosteriors
 from eber.theorem import decomposition_table, theorem_rows
 
@@ -40,6 +40,10 @@ PAPER_FORM: dict[str, Any] = {
     "average_decay": None,
 }
 """What to pass for the paper's plain form: no tie, PyTorch's initialisation, no bounds, the last weights."""
+
+
+MAX_EXACT_ENVIRONMENTS = 64
+"""Up to here ``coupling="auto"`` uses all environments for every row; above, the cost of that grows too fast."""
 
 
 class EBERClassifier(EnvironmentClassifier):
@@ -76,6 +80,10 @@ class EBERClassifier(EnvironmentClassifier):
         Expectations over z while training: reparametrised samples, or Gauss-Hermite quadrature (latent_dim <= 2).
     expectation_points : int, default=1
         Samples from each component, or quadrature nodes for each latent axis.
+    coupling : {"auto", "exact", "sampled"}, default="auto"
+        Environments whose draws of z enter the couplings while training, under the default objective: all of them,
+        exact in e at a cost that grows with m², or two drawn from p(e|x,y) for each row, an unbiased estimate with an
+        unbiased gradient at a cost that grows with m. ``"auto"`` is exact up to 64 environments.
     prediction : {"auto", "quadrature", "monte_carlo"}, default="auto"
         Integration over z for prediction. ``"auto"`` is the closed form for two classes and a linear f1, else
         Gauss-Hermite quadrature up to two latent dimensions and Monte Carlo above.
@@ -150,6 +158,7 @@ class EBERClassifier(EnvironmentClassifier):
         "tie_weight": [Interval(Real, 0, None, closed="left")],
         "expectation": [StrOptions({"sample", "quadrature"})],
         "expectation_points": [Interval(Integral, 1, None, closed="left")],
+        "coupling": [StrOptions({"auto", "exact", "sampled"})],
         "prediction": [StrOptions({"auto", "quadrature", "monte_carlo"})],
         "prediction_points": [Interval(Integral, 1, None, closed="left"), None],
         "decoder_hidden_dims": ["array-like"],
@@ -173,6 +182,7 @@ class EBERClassifier(EnvironmentClassifier):
         tie_weight: float = 0.5,
         expectation: str = "sample",
         expectation_points: int = 1,
+        coupling: str = "auto",
         prediction: str = "auto",
         prediction_points: int | None = None,
         decoder_hidden_dims: Sequence[int] = (),
@@ -201,6 +211,7 @@ class EBERClassifier(EnvironmentClassifier):
         self.tie_weight = tie_weight
         self.expectation = expectation
         self.expectation_points = expectation_points
+        self.coupling = coupling
         self.prediction = prediction
         self.prediction_points = prediction_points
         self.decoder_hidden_dims = decoder_hidden_dims
@@ -288,7 +299,7 @@ class EBERClassifier(EnvironmentClassifier):
         adapted = copy.copy(self)
         adapted.adaptation_ = adaptation
         for reason in adaptation.reasons:
-            warnings.warn(f"Do not trust this adaptation: {reason}.", AdaptationWarning, stacklevel=2)
+            warn_user(f"Do not trust this adaptation: {reason}.", AdaptationWarning)
         return adapted
 
     @property
@@ -316,10 +327,15 @@ class EBERClassifier(EnvironmentClassifier):
         log_weights = supplied_weights(self.training_weights, data.x, n_environments)
         return data if log_weights is None else Batch(data.x, data.y, data.e, log_weights.float())
 
-    def _build(self, data: Batch, attributes: dict[str, Any]) -> tuple[nn.Module, Objective]:
+    def _build(self, attributes: dict[str, Any]) -> nn.Module:
         K, m = len(attributes["classes_"]), len(attributes["environments_"])
         latent_dim = attributes["latent_dim_"] = K - 1 if self.latent_dim == "auto" else int(self.latent_dim)
-        return self._networks(attributes["input_shape_"], K, m, latent_dim), self._objective(K, m, latent_dim)
+        for name, other in (("expectation", "sample"), ("prediction", "monte_carlo")):
+            if getattr(self, name) == "quadrature" and latent_dim > MAX_QUADRATURE_DIM:
+                raise ValueError(
+                    f"{name}='quadrature' needs latent_dim <= {MAX_QUADRATURE_DIM}, got {latent_dim}; use {other!r}."
+                )
+        return self._networks(attributes["input_shape_"], K, m, latent_dim)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -333,20 +349,39 @@ class EBERClassifier(EnvironmentClassifier):
         if callable(self.posteriors) and self.objective != "stratified":
             raise ValueError(f"Supplied posteriors need objective='stratified', got {self.objective!r}.")
 
-    def _objective(self, n_classes: int, n_environments: int, latent_dim: int) -> Objective:
-        for name, other in (("expectation", "sample"), ("prediction", "monte_carlo")):
-            if getattr(self, name) == "quadrature" and latent_dim > MAX_QUADRATURE_DIM:
-                raise ValueError(
-                    f"{name}='quadrature' needs latent_dim <= {MAX_QUADRATURE_DIM}, got {latent_dim}; use {other!r}."
-                )
+    @property
+    def _fused(self) -> bool:
+        """Whether the objective is the one whose gradient is written by hand."""
+        single_sample = self.expectation == "sample" and self.expectation_points == 1
+        return self.objective == "stratified" and single_sample and not callable(self.posteriors)
+
+    @property
+    def _stackable(self) -> bool:
+        return super()._stackable and self._fused
+
+    def _elements(self, job: FitJob) -> int:
+        K, m, L = len(job.attributes["classes_"]), len(job.attributes["environments_"]), job.attributes["latent_dim_"]
+        draws = N_SAMPLED if self._sampled(m) else m
+        return int(self.batch_size * K * m * max(L * draws, self.representation_dim, *self.hidden_dims))
+
+    def _sampled(self, n_environments: int) -> bool:
+        """Whether the couplings use environments drawn from p(e|x,y) instead of all."""
+        if self.coupling == "auto":
+            return n_environments > MAX_EXACT_ENVIRONMENTS
+        return self.coupling == "sampled"
+
+    def _objective(self, jobs: Sequence[FitJob]) -> Objective:
+        attributes = jobs[0].attributes
+        n_classes, n_environments = len(attributes["classes_"]), len(attributes["environments_"])
+        latent_dim = attributes["latent_dim_"]
         weights = {"env_loss_weight": self.env_loss_weight, "tie_weight": self.tie_weight}
+        if self._fused:
+            return FusedEBERObjective(**weights, sampled=self._sampled(n_environments))
         if callable(self.posteriors):
             posteriors = checked_posteriors(self.posteriors, n_classes, n_environments, latent_dim)
-            return SuppliedEBERObjective(posteriors, **weights)
+            return ModelByModel(SuppliedEBERObjective(posteriors, **weights))
         rule = ExpectationRule(latent_dim, self.expectation_points, self.expectation == "quadrature")
-        if self.objective == "stratified" and self.expectation == "sample" and self.expectation_points == 1:
-            return FusedEBERObjective(**weights)
-        return EBERObjective(self.objective, rule, **weights)
+        return ModelByModel(EBERObjective(self.objective, rule, **weights))
 
     def _networks(
         self, input_shape: Sequence[int], n_classes: int, n_environments: int, latent_dim: int
@@ -384,7 +419,7 @@ class EBERClassifier(EnvironmentClassifier):
     def _warn(self) -> None:
         for diagnostic in self.diagnostics_:
             if diagnostic.alarming:
-                warnings.warn(str(diagnostic), FitWarning, stacklevel=4)
+                warn_user(str(diagnostic), FitWarning)
 
     def _restore(self, name: str, value: Any) -> Any:
         if name == "diagnostics_":

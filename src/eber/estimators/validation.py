@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
@@ -11,10 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from eber.exceptions import EnvironmentWarning
-
-WARNED_FRAMES = 5
-"""From a warning here up to who called `fit`: this function, the classifier's hook, `fit`, scikit-learn's wrapper."""
+from eber.exceptions import EnvironmentWarning, warn_user
 
 
 def plain(value: Any) -> Any:
@@ -90,11 +86,10 @@ def encode_environments(
     that have only one class warned of.
     """
     if environments is None:
-        warnings.warn(
+        warn_user(
             f"{method}.fit got no environments and treats all rows as one environment. Pass "
             "environments=... with one entry per row to use what differs between them.",
             EnvironmentWarning,
-            stacklevel=WARNED_FRAMES,
         )
         return np.array(["all"]), np.zeros(len(y), dtype=np.int64)
     values = one_entry_per_row(environments, len(y), "environments")
@@ -103,20 +98,18 @@ def encode_environments(
     except TypeError as error:
         raise ValueError(f"environments cannot be sorted ({error}); make them text or numbers.") from error
     if len(names) == 1:
-        warnings.warn(
+        warn_user(
             f"All rows come from environment {plain(names[0])!r}. {method} learns from differences between "
             "environments; with one it can do no better than empirical risk minimisation.",
             EnvironmentWarning,
-            stacklevel=WARNED_FRAMES,
         )
     for j, name in enumerate(names):
         labels = np.unique(y[index == j])
         if len(names) > 1 and len(labels) == 1:
-            warnings.warn(
+            warn_user(
                 f"Environment {plain(name)!r} has only class {plain(classes[labels[0]])!r}: what it says about other "
                 "classes is a guess. Merge it with a similar environment or leave it out.",
                 EnvironmentWarning,
-                stacklevel=WARNED_FRAMES,
             )
     return names, index.astype(np.int64)
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
+from eber.stack import ModuleStack
+
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of a minibatch.
+    """Rows of a minibatch; those of S models trained side by side where every array has a leading axis S.
 
     Attributes
     ----------
@@ -28,51 +30,95 @@ class Batch:
     e: Tensor
     log_p_e_given_x: Tensor | None = None
 
+    def of_model(self, s: int) -> Batch:
+        """The rows of one of the S models."""
+        weights = self.log_p_e_given_x
+        return Batch(self.x[s], self.y[s], self.e[s], None if weights is None else weights[s])
+
 
 @dataclass(frozen=True)
 class LossTerms:
     """The loss to be minimised, the terms it is made of by name, and how its gradient reaches the parameters.
 
-    Calling `backward` adds the gradient to the parameters' `grad`.
+    Attributes
+    ----------
+    names : ``"loss"``, then the names of the terms
+    values : (len(names), S), of each of the S models
+    backward : adds the gradient to the parameters' `grad`
     """
 
-    loss: float
-    terms: Mapping[str, float]
+    names: tuple[str, ...]
+    values: Tensor
     backward: Callable[[], None]
 
     @classmethod
-    def from_tensor(cls, loss: Tensor, **terms: Tensor) -> LossTerms:
-        """Loss terms whose gradient autograd knows."""
-        return cls(loss.item(), {name: value.item() for name, value in terms.items()}, loss.backward)
+    def from_tensors(cls, loss: Tensor, **terms: Tensor) -> LossTerms:
+        """Loss terms, (S,) each, whose gradient autograd knows; the models share no parameter, so losses add up."""
+        values = torch.stack([loss, *terms.values()]).detach()
+        return cls(("loss", *terms), values, lambda: loss.sum().backward())
+
+    def of(self, name: str, s: int = 0) -> float:
+        """One of the terms of one of the models."""
+        return float(self.values[self.names.index(name), s])
 
 
 class Objective(Protocol):
-    """One method: a rule from a module and a minibatch to named loss terms. It never sees an optimizer."""
+    """One method: a rule from models and a minibatch for each to named loss terms. It never sees an optimizer."""
 
-    def __call__(self, module: Any, batch: Batch, step: int, generator: torch.Generator) -> LossTerms:
-        """The loss of this batch at this step (counted from 0), with all randomness from `generator`."""
+    def __call__(self, stack: ModuleStack, batch: Batch, step: int, generators: Sequence[torch.Generator]) -> LossTerms:
+        """The loss of this batch at this step (counted from 0), with each model's randomness from its own generator."""
         ...
+
+
+class ModelObjective(Protocol):
+    """A rule for one module and its minibatch, without the axis of models: loss and terms that autograd knows."""
+
+    def terms(self, module: Any, batch: Batch, generator: torch.Generator) -> dict[str, Tensor]:
+        """``"loss"`` and its terms by name, scalars."""
+        ...
+
+
+class ModelByModel:
+    """An objective that is written for one model, applied to each of a stack in turn."""
+
+    def __init__(self, objective: ModelObjective) -> None:
+        self.objective = objective
+
+    def __call__(self, stack: ModuleStack, batch: Batch, step: int, generators: Sequence[torch.Generator]) -> LossTerms:
+        """See `Objective`."""
+        models = [
+            self.objective.terms(module, batch.of_model(s), generators[s]) for s, module in enumerate(stack.modules)
+        ]
+        return LossTerms.from_tensors(**{name: torch.stack([terms[name] for terms in models]) for name in models[0]})
 
 
 @dataclass(frozen=True)
 class PenaltySchedule:
-    """Weight of a penalty: `initial` before `anneal_steps` steps have been taken, `weight` from then on."""
+    """Weight of a penalty: `initial` before `anneal_steps` steps have been taken, `weight` from then on.
 
-    weight: float
+    `weights` holds one weight for each of the S models trained side by side.
+    """
+
+    weights: tuple[float, ...]
     anneal_steps: int = 0
     initial: float = 1.0
 
-    def at(self, step: int) -> float:
-        """The weight at a step, counted from 0."""
-        return self.weight if step >= self.anneal_steps else self.initial
+    def at(self, step: int, like: Tensor) -> Tensor:
+        """The weights at a step, counted from 0; (S,)."""
+        weights = self.weights if step >= self.anneal_steps else (self.initial,) * len(self.weights)
+        return like.new_tensor(weights)
 
 
-def environment_matrix(e: Tensor, dtype: torch.dtype, *, minimum: int = 1) -> Tensor:
-    """Averages over the environments of a batch, (E, B): row j averages the rows of the j-th environment present.
+def environment_averages(e: Tensor, n_environments: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Averages over the environments of a batch: (S, m, B), whose row j averages the rows of environment j, and counts.
 
-    Environments with fewer than `minimum` rows in the batch are left out, so a penalty that needs several rows of an
-    environment never sees one that has too few.
+    The row of an environment that is missing from the batch is zero, and so is its count, (S, m).
     """
-    present, counts = e.unique(return_counts=True)
-    present, counts = present[counts >= minimum], counts[counts >= minimum]
-    return (e == present[:, None]).to(dtype) / counts[:, None]
+    member = (e[:, None] == torch.arange(n_environments)[:, None]).to(dtype)  # (S, m, B)
+    counts = member.sum(2)
+    return member / counts.clamp(min=1)[:, :, None], counts
+
+
+def mean_where(values: Tensor, present: Tensor) -> Tensor:
+    """Mean over the environments that are present: (S, m) and (S, m) of zeros and ones -> (S,); zero where none is."""
+    return (values * present).sum(1) / present.sum(1).clamp(min=1)

@@ -32,7 +32,7 @@ from torch.nn import functional as F
 
 from eber.distributions import gauss_hermite
 from eber.model import EBERNetworks
-from eber.objectives.base import Batch, LossTerms
+from eber.objectives.base import Batch
 from eber.theorem import prior_discrepancy, theorem_terms
 
 READINGS = ("stratified", "algorithm", "decomposed", "collapsed")
@@ -75,8 +75,8 @@ class EBERObjective:
     env_loss_weight: float = 1.0
     tie_weight: float = 0.0
 
-    def __call__(self, module: EBERNetworks, batch: Batch, step: int, generator: torch.Generator) -> LossTerms:
-        """See `Objective`."""
+    def terms(self, module: EBERNetworks, batch: Batch, generator: torch.Generator) -> dict[str, Tensor]:
+        """See `ModelObjective`."""
         y, m = batch.y, module.n_environments
         log_h = module.log_p_e_given_x(batch.x)  # (m, B)
         c = module.conditionals(batch.x, log_h if batch.log_p_e_given_x is None else batch.log_p_e_given_x)
@@ -108,4 +108,4 @@ class EBERObjective:
         if self.reading in ("stratified", "algorithm"):
             loss = loss - self.tie_weight * tie
         values = (likelihood, kl, posterior_coupling, prior_coupling, environment_loss, tie)
-        return LossTerms.from_tensor(loss, **dict(zip(TERMS, values, strict=True)))
+        return {"loss": loss, **dict(zip(TERMS, values, strict=True))}

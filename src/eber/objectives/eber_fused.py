@@ -1,247 +1,189 @@
-"""The default objective (stratified, tied, one sample an environment) with its gradient written by hand.
+"""The default objective (stratified, tied, one sample from a component) without autograd, for models side by side.
 
-`eber.py` is the readable form and the judge: tests compare this file with it, value and gradient. What is gained is
-time: autograd records some eighty small operations there, and none here.
-
-Notation, batch last: theta (2L, K, m, B) raw outputs of g; lp_y = log p(y|x,e) (K, m, B); lp_e = log p(e|x) (m, B),
-h's or supplied; r = p(e|x,y) (m, B); z (L, m, B) one draw from each q(z;x,y,e). With
-
-    t[s,k] = log sum_e p(k,e|x) q(z_s; x,k,e) = log q(z_s, k; x)
-
-the KL integrand log q(z;x,y) - log q(z;x) equals log_softmax_k(t)[y] - log p(y|x), so the bound of one row is
-
-    L = sum_s r_s v_s + log p(y|x),     v_s = log p(y|z_s) - log_softmax_k(t_s)[y],
-
-and, with d[k,e] = log p(k|x,e) + log q(z_e;x,k,e), the tie is
-
-    L_e = log p(y|z_e) - log_softmax_k(d_e)[y] + log p(y|x,e).
+`eber.py` is the readable form; `stratified.py` has the mixture terms and their gradient; here they meet the networks.
+Where a network has an extractor of its own, autograd serves that extractor and nothing else.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import torch
-from torch import Tensor, nn
-from torch.nn import functional as F
+from torch import Tensor
 
-from eber import conditional_mlp
-from eber.aggregates import at_label
-from eber.distributions import LOG_2PI
+from eber.conditional_mlp import StackedMLP
 from eber.model import EBERNetworks
-from eber.networks import ConditionalNetwork
+from eber.networks import ConditionalNetwork, stacked_features
 from eber.objectives.base import Batch, LossTerms
+from eber.objectives.decoder import StackedDecoder
 from eber.objectives.eber import TERMS
+from eber.objectives.stratified import N_SAMPLED, Draws, Posterior, mixture_gradient
+from eber.stack import ModuleStack
 from eber.workspace import Workspace
 
 
-def _decode(
-    f1: nn.Sequential, z: Tensor, y: Tensor, label: Tensor, weight: Tensor
-) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
-    """log p(y|z) (m, B), and the gradient of its weighted sum with respect to z and to f1's parameters."""
-    L, m, B = z.shape
-    points = z.reshape(L, -1)  # (L, m·B)
-    if len(f1) == 1:
-        last = f1[0]
-        assert isinstance(last, nn.Linear)
-        logits = torch.addmm(last.bias[:, None], last.weight, points)
-        log_p = torch.log_softmax(logits, 0).view(-1, m, B)  # (K, m, B)
-        grad = torch.sub(label[:, None], torch.exp(log_p)).mul_(weight).flatten(1)  # weight · (1[k = y] - p(k|z))
-        return at_label(log_p, y, 0), (last.weight.T @ grad).view(L, m, B), (grad @ points.T, grad.sum(1))
-    with torch.enable_grad():
-        leaf = points.T.detach().requires_grad_()  # (m·B, L)
-        log_lik = -F.cross_entropy(f1(leaf), y.repeat(m), reduction="none")
-        grad_z, *grad_f1 = torch.autograd.grad(torch.dot(log_lik, weight.reshape(-1)), (leaf, *f1.parameters()))
-    return log_lik.detach().view(m, B), grad_z.T.reshape(L, m, B), tuple(grad_f1)
-
-
-EXP_FLOOR = -80.0
-"""exp of anything lower is zero beside one in float32, and many times slower to compute."""
-
-
-@dataclass(frozen=True)
-class StratifiedGradient:
-    """The loss of a batch, its terms in the order of TERMS, and its gradient with respect to the networks' outputs."""
-
-    loss: float
-    terms: tuple[float, ...]
-    theta: Tensor  # (2L, K, m, B)
-    f0_logits: Tensor  # (K, m, B)
-    h_logits: Tensor  # (m, B)
-    f1_parameters: tuple[Tensor, ...]
-
-
-@torch.no_grad()
-def stratified_gradient(
-    theta: Tensor,
-    f0_logits: Tensor,
-    h_logits: Tensor,
-    noise: Tensor,
-    batch: Batch,
-    module: EBERNetworks,
-    env_loss_weight: float,
-    tie_weight: float,
-    workspace: Workspace,
-) -> StratifiedGradient:
-    """Loss and gradient at the outputs of g, f0 and h, with z drawn by `noise` (L, m, B)."""
-    L, gain, y = module.latent_dim, module.environment_gain, batch.y
-    K, m, B = f0_logits.shape
-    bounds = module.bounds
-    if bounds is not None:
-        ratio = torch.tanh(theta / bounds)
-        theta = bounds * ratio
-    mu, log_sigma = theta[:L], theta[L:]
-
-    lp_y = torch.log_softmax(f0_logits, 0)
-    lp_h = torch.log_softmax(gain * h_logits, 0)
-    lp_e = lp_h if batch.log_p_e_given_x is None else batch.log_p_e_given_x
-    lp_label = at_label(lp_y, y, 0)  # (m, B), log p(y|x,e) at the observed label
-    lw_label = lp_label + lp_e
-    log_r = torch.log_softmax(lw_label, 0)
-    r = torch.exp(log_r)  # p(e|x,y)
-    log_p_label = lw_label[0] - log_r[0]  # (B,), log p(y|x)
-    observed = (module.environment_index == batch.e).to(r.dtype)  # (m, B)
-    label = (module.class_index == y).to(r.dtype)  # (K, B)
-
-    theta_label = at_label(theta, y, 1)  # (2L, m, B)
-    step = torch.exp(theta_label[L:]).mul_(noise)  # sigma · noise
-    z = theta_label[:L] + step  # (L, m, B)
-    # All gradients below are of the loss, minus the batch mean: the factor -1/B enters here, once.
-    r_B, tied = r * (-1 / B), observed * (-tie_weight / B)
-    log_lik, grad_z, grad_f1 = _decode(module.f1, z, y, label, r_B + tied)
-
-    # The pairwise densities: every draw s under every component (k, e). These are the only large arrays.
-    inv_sigma = torch.exp(-log_sigma)
-    u = workspace.take("u", (L, m, K, m, B), z)
-    torch.sub(z[:, :, None, None], mu[:, None], out=u).mul_(inv_sigma[:, None])  # (L, m, K, m, B)
-    offset = (lp_y + lp_e).sub_(log_sigma.sum(0)).sub_(0.5 * L * LOG_2PI)  # (K, m, B)
-    joint = workspace.take("joint", (m, K, m, B), z)  # log p(k,e|x) q(z_s;x,k,e)
-    if L == 1:
-        torch.addcmul(offset, u[0], u[0], value=-0.5, out=joint)
-    else:
-        torch.add(offset, u.square().sum(0), alpha=-0.5, out=joint)
-    own = joint.diagonal(dim1=0, dim2=2).permute(0, 2, 1) - lp_e  # (K, m, B), d[k,e]
-    top = joint.amax(2, keepdim=True)
-    responsibility = joint.sub_(top).clamp_(min=EXP_FLOOR).exp_()  # (m, K, m, B), not yet normalised over e
-    mass = responsibility.sum(2, keepdim=True)
-    t = top.add_(mass.log()).squeeze(2)  # (m, K, B)
-    log_post = torch.log_softmax(t, 1)  # log q(k|z_s;x)
-    log_post_own = torch.log_softmax(own, 0)  # log q(k|z_e;x,e)
-    log_post_label = at_label(log_post, y, 1)  # (m, B)
-    kl = at_label(log_post_own, y, 0).sub_(lp_label)  # (m, B), log q(z_e;x,y,e) - log q(z_e;x,e)
-    v = log_lik - log_post_label  # (m, B)
-
-    grad_t = torch.exp(log_post).sub_(label).mul_(r_B[:, None])  # (m, K, B)
-    a = responsibility.mul_((grad_t / mass.squeeze(2))[:, :, None])  # d L / d joint
-    grad_log_w = a.sum(0)  # (K, m, B)
-    grad_own = torch.exp(log_post_own).sub_(label[:, None]).mul_(tied)  # (K, m, B), d / d own
-    a.diagonal(dim1=0, dim2=2).add_(grad_own.permute(0, 2, 1))
-    grad_n = grad_log_w + grad_own  # (K, m, B), summed over draws
-    # (L, m, K, m, B); with one latent dimension it takes the place of a, to touch less memory
-    av = a.mul_(u[0])[None] if L == 1 else torch.mul(u, a, out=workspace.take("av", (L, m, K, m, B), z))
-    grad_theta = torch.empty_like(theta)
-    torch.mul(av.sum(1), inv_sigma, out=grad_theta[:L])
-    torch.sub(u.mul_(av).sum(1), grad_n, out=grad_theta[L:])
-    grad_z = grad_z.sub_(av.mul_(inv_sigma[:, None]).sum((2, 3)))
-    through_z = torch.cat([grad_z, grad_z * step])  # (2L, m, B), through the draw of the label's component
-    grad_theta.addcmul_(label[:, None], through_z[:, None])
-    if bounds is not None:
-        grad_theta.mul_(1 - ratio.square_())
-
-    grad_label = (v - (r * v).sum(0)).add_(1).mul_(r_B)  # (m, B), through log p(y,e|x) at the observed label
-    grad_lp_h = observed * (-env_loss_weight / B)
-    if batch.log_p_e_given_x is None:
-        grad_lp_h += grad_log_w.sum(0).add_(grad_label)
-    grad_lp_y = grad_n.addcmul_(label[:, None], grad_label.add_(tied))
-    grad_f0 = torch.addcmul(grad_lp_y, torch.exp(lp_y), grad_lp_y.sum(0), value=-1)
-    grad_h = torch.addcmul(grad_lp_h, torch.exp(lp_h), grad_lp_h.sum(0), value=-1).mul_(gain)
-
-    # Terms by name, in the order of TERMS, with KL and couplings as in Theorem 1, weighted with p(e|x,y).
-    log_q_own = at_label(own, y, 0).sub_(lp_label)  # log q(z_e;x,y,e)
-    posterior_coupling = log_q_own.sub_(at_label(t, y, 1)).add_(log_p_label)
-    integrands = torch.stack([log_lik, kl, posterior_coupling, log_post_label, lp_h]).view(5, -1)
-    averages = integrands @ torch.stack([r, observed]).view(2, -1).T  # sums over e and rows, by p(e|x,y) and observed
-    sums, observed_sums = (averages / B).T.tolist()
-    likelihood, kl_mean, posterior_mean, log_post_mean, _ = sums
-    log_h, tie = observed_sums[4], observed_sums[0] - observed_sums[1]
-    total_kl = log_post_mean - log_p_label.mean().item()  # KL(q(z;x,y) || q(z;x)) = kl - posterior + prior coupling
-    prior_mean = total_kl - kl_mean + posterior_mean
-    loss = total_kl - likelihood - env_loss_weight * log_h - tie_weight * tie
-    terms = (likelihood, kl_mean, posterior_mean, prior_mean, -log_h, tie)
-    return StratifiedGradient(loss, terms, grad_theta, grad_f0, grad_h, grad_f1)
-
-
 class FusedEBERObjective:
-    """`EBERObjective` with reading ``"stratified"`` and one sample, without autograd.
+    """`EBERObjective` with reading ``"stratified"`` and one sample, for S models at once and without autograd.
 
-    Where a network has an extractor of its own, autograd serves that extractor and nothing else.
+    Parameters
+    ----------
+    env_loss_weight, tie_weight : float
+        As for `EBERObjective`.
+    sampled : bool
+        Whether the couplings use a few environments drawn from p(e|x,y) instead of all; see `stratified`.
     """
 
-    def __init__(self, env_loss_weight: float = 1.0, tie_weight: float = 0.0) -> None:
-        self.env_loss_weight, self.tie_weight = env_loss_weight, tie_weight
+    def __init__(self, env_loss_weight: float = 1.0, tie_weight: float = 0.0, sampled: bool = False) -> None:
+        self.env_loss_weight, self.tie_weight, self.sampled = env_loss_weight, tie_weight, sampled
         self._workspace = Workspace()
-        self._networks: tuple[EBERNetworks, list[_HandDifferentiated]] | None = None
+        self._parts: _Parts | None = None
+        self._combinations = _combinations(env_loss_weight, tie_weight)
 
-    def __call__(self, module: EBERNetworks, batch: Batch, step: int, generator: torch.Generator) -> LossTerms:
+    def __call__(self, stack: ModuleStack, batch: Batch, step: int, generators: Sequence[torch.Generator]) -> LossTerms:
         """See `Objective`."""
-        if self._networks is None or self._networks[0] is not module:
-            assert module.g is not None
-            self._networks = module, [_HandDifferentiated(network) for network in (module.g, module.f0, module.h)]
-        networks = self._networks[1]
-        theta, f0_logits, h_logits = (network.forward(batch.x) for network in networks)
-        shape = (module.latent_dim, module.n_environments, len(batch.y))
-        noise = torch.randn(shape, generator=generator, dtype=theta.dtype)
-        result = stratified_gradient(
-            theta, f0_logits, h_logits, noise, batch, module, self.env_loss_weight, self.tie_weight, self._workspace
-        )
+        if self._parts is None:
+            self._parts = _Parts(stack)
+        self._parts.see(batch.x)
+        with torch.inference_mode():  # no operation below is recorded, which saves a seventh of their time
+            values, backward = self._evaluate(self._parts, batch, generators)
+        return LossTerms(("loss", *TERMS), values, backward)
+
+    def _evaluate(
+        self, parts: _Parts, batch: Batch, generators: Sequence[torch.Generator]
+    ) -> tuple[Tensor, Callable[[], None]]:
+        module, y, (S, B) = parts.module, batch.y, batch.y.shape
+        # Slot k of a row stands for class (y + k) mod K, so that slot 0 is the observed label.
+        slots = (y.unsqueeze(1) + module.class_index).remainder_(module.n_classes)  # (S, K, B)
+        one_hot = (slots.view(S, 1, -1) == module.class_index).to(batch.x.dtype)  # (S, K, K·B)
+        theta = parts.bound.forward(parts.g.forward(one_hot))  # (S, 2L, K, m, B)
+        p_y = torch.log_softmax(parts.f0.forward(), 1)  # (S, K, m, B), classes in their own order
+        lp_h = torch.log_softmax(parts.h.forward().mul_(module.environment_gain), 1)  # (S, m, B)
+        slot_index = slots.unsqueeze(2).expand(p_y.shape)
+        supplied = batch.log_p_e_given_x
+        posterior = Posterior.of(p_y.gather(1, slot_index), lp_h if supplied is None else supplied)
+        observed = (module.environment_index == batch.e.unsqueeze(1)).to(lp_h.dtype)  # (S, m, B)
+        draws = self._draw(module.latent_dim, posterior.r, batch.e, observed, generators)
+        mu, log_sigma = draws.select(theta[:, :, 0]).split(module.latent_dim, 1)  # (S, L, C, B), of the observed label
+        z = torch.addcmul(mu, torch.exp(log_sigma), draws.noise)
+        weight = torch.add(draws.bound_weight, draws.tied, alpha=self.tie_weight)
+        log_lik, grad_z = parts.f1(z, one_hot[:, :, :B], weight)
+        result = mixture_gradient(theta, posterior, draws, z, log_lik, grad_z, self.tie_weight, self._workspace)
 
         def backward() -> None:
-            parameters: list[Tensor] = list(module.f1.parameters())
-            grads = list(result.f1_parameters)
-            graphs: list[Tensor] = []  # what autograd takes over, with the gradients it starts from
-            starts: list[Tensor] = []
-            for network, grad_out in zip(networks, (result.theta, result.f0_logits, result.h_logits), strict=True):
-                by_hand, graph, start = network.backward(grad_out)
-                parameters += network.parameters
-                grads += by_hand
-                if graph is not None and start is not None:
-                    graphs.append(graph)
-                    starts.append(start)
-            torch._foreach_add_([p.grad for p in parameters if p.grad is not None], grads)
-            if graphs:
-                torch.autograd.backward(graphs, starts)
+            with torch.inference_mode():
+                grad_lp_h = observed * self.env_loss_weight
+                if supplied is None:
+                    grad_lp_h.add_(result.lp_e)
+                grad_lp_y = torch.empty_like(result.lp_y).scatter_(1, slot_index, result.lp_y)
+                parts.g.backward(parts.bound.backward(result.theta))
+                parts.f0.backward(_through_log_softmax(grad_lp_y, p_y))
+                parts.h.backward(_through_log_softmax(grad_lp_h, lp_h).mul_(module.environment_gain))
+            parts.through_extractors()
+            parts.stack.gradient.mul_(-1 / B)  # all above is of the sum over rows that is maximised
 
-        return LossTerms(result.loss, dict(zip(TERMS, result.terms, strict=True)), backward)
+        per_draw = (draws.select(values) for values in (posterior.lp_y[:, 0], posterior.lp_e, lp_h))
+        integrands = torch.stack([log_lik, *result.log_post, *result.log_joint, *per_draw], 1)  # INTEGRANDS
+        weights = torch.stack([draws.bound_weight, draws.tied], 3).flatten(1, 2)  # (S, C·B, 2)
+        sums = torch.bmm(integrands.flatten(2), weights).view(S, -1)  # (S, 2·INTEGRANDS)
+        sums = torch.cat([sums, posterior.log_p_label.sum(1, keepdim=True)], 1)
+        return (self._combinations.to(sums.dtype) @ sums.mT).mul_(1 / B), backward
 
-
-class _HandDifferentiated:
-    """A network, its output for a batch, and the gradient of its parameters given that of the output."""
-
-    def __init__(self, network: ConditionalNetwork) -> None:
-        self.network, self.layout, self.workspace = network, network.layout, Workspace()
-        # Where there is no multilayer part, autograd does it all and there is nothing left to accumulate.
-        self.parameters = [] if self.layout is None else network.mlp_parameters()
-
-    def forward(self, x: Tensor) -> Tensor:
-        """The output, (out, *contexts, B), detached."""
-        if self.layout is None:
-            self.graph = self.network(x)
-            return self.graph.detach()
-        extractor = self.network.extractor
-        self.features = x if extractor is None else extractor(x)
-        with torch.no_grad():
-            out, self.cache = conditional_mlp.forward(
-                self.layout, self.parameters, self.features.detach(), self.workspace
-            )
-        return out
-
-    @torch.no_grad()
-    def backward(self, grad_out: Tensor) -> tuple[list[Tensor], Tensor | None, Tensor | None]:
-        """Gradients of `parameters`; and, where autograd is to go on, from which tensor and with which gradient."""
-        if self.layout is None:
-            return [], self.graph, grad_out
-        through_features = self.features.requires_grad
-        grad_features, grads = conditional_mlp.backward(
-            self.layout, self.parameters, self.cache, grad_out, self.workspace, through_features
+    def _draw(
+        self, latent_dim: int, r: Tensor, e: Tensor, observed: Tensor, generators: Sequence[torch.Generator]
+    ) -> Draws:
+        S, m, B = r.shape
+        noise = r.new_empty(S, latent_dim, N_SAMPLED + 1 if self.sampled else m, B)
+        for of_model, generator in zip(noise, generators, strict=True):
+            of_model.normal_(generator=generator)
+        if not self.sampled:
+            return Draws(noise, r, observed)
+        uniform = torch.stack(
+            [torch.rand(N_SAMPLED, B, generator=generator, dtype=r.dtype) for generator in generators]
         )
-        return grads, self.features if through_features else None, grad_features
+        return Draws.sampled(r, e, uniform, noise)
+
+
+class _Parts:
+    """The networks of S models, each with its gradient by hand."""
+
+    def __init__(self, stack: ModuleStack) -> None:
+        module = stack.modules[0]
+        assert isinstance(module, EBERNetworks)
+        self.stack, self.module = stack, module
+        self.g, self.f0, self.h = (_Network(stack, name) for name in ("g", "f0", "h"))
+        self.f1 = StackedDecoder(stack, module.f1)
+        self.bound = _SoftBound(module.bounds)
+
+    def see(self, x: Tensor) -> None:
+        """Work out what enters the networks in place of x."""
+        for network in (self.g, self.f0, self.h):
+            network.features = stacked_features(network.networks, x)
+
+    def through_extractors(self) -> None:
+        """Hand the gradient of the features on to autograd."""
+        found = [
+            (n.features, n.grad_features.clone()) for n in (self.g, self.f0, self.h) if n.grad_features is not None
+        ]
+        if found:
+            torch.autograd.backward([features for features, _ in found], [grad for _, grad in found])
+
+
+class _Network:
+    """One of the networks of S models: its output for a batch, and the gradient of its parameters."""
+
+    def __init__(self, stack: ModuleStack, name: str) -> None:
+        self.networks: list[ConditionalNetwork] = [getattr(module, name) for module in stack.modules]
+        names = [f"{name}.{parameter}" for parameter in self.networks[0].parameter_names]
+        parameters = [stack.parameter(parameter).detach() for parameter in names]
+        self.mlp = StackedMLP(self.networks[0].layout, parameters, [stack.grad(parameter) for parameter in names])
+        self.features: Tensor  # (S, B, in_features)
+        self.grad_features: Tensor | None = None
+
+    def forward(self, one_hot: Tensor | None = None) -> Tensor:
+        """The output, (S, out, *contexts, B)."""
+        return self.mlp.forward(self.features, one_hot)
+
+    def backward(self, grad_out: Tensor) -> None:
+        """Put the gradient of the parameters where it belongs; keep that of an extractor's features."""
+        self.grad_features = self.mlp.backward(grad_out, features_too=self.features.requires_grad)
+
+
+class _SoftBound:
+    """b·tanh(theta/b) = 2b·sigmoid(2·theta/b) - b, whose sigmoid is four times as fast as torch's tanh."""
+
+    def __init__(self, bounds: Tensor | None) -> None:
+        if bounds is not None:
+            self.minus, self.twice, self.inverse = -bounds, 2 * bounds, 2 / bounds
+        self.bounded = bounds is not None
+
+    def forward(self, raw: Tensor) -> Tensor:
+        if not self.bounded:
+            return raw
+        self.s = torch.sigmoid(raw.mul_(self.inverse))
+        return torch.addcmul(self.minus, self.s, self.twice)
+
+    def backward(self, grad: Tensor) -> Tensor:
+        return torch.ops.aten.sigmoid_backward(grad, self.s).mul_(4) if self.bounded else grad
+
+
+def _through_log_softmax(grad: Tensor, log_p: Tensor) -> Tensor:
+    """Gradient with respect to logits, given that with respect to their log-softmax over axis 1."""
+    return torch.ops.aten._log_softmax_backward_data(grad, log_p, 1, grad.dtype)
+
+
+INTEGRANDS = ("lik", "log_post", "log_post_own", "log_joint", "log_joint_own", "lp_y", "lp_e", "lp_h")
+"""What is summed over draws and rows, with the weights of the bound and with those of the tie."""
+
+
+def _combinations(env_loss_weight: float, tie_weight: float) -> Tensor:
+    """The loss and its TERMS as combinations of the sums, (7, 2·INTEGRANDS + 1); the last sum is that of log p(y|x)."""
+    unit = torch.eye(2 * len(INTEGRANDS) + 1, dtype=torch.float64)
+    bound, tied = ({name: unit[2 * i + j] for i, name in enumerate(INTEGRANDS)} for j in range(2))
+    log_p_label = unit[-1]
+    kl = bound["log_post_own"] - bound["lp_y"]  # log q(z;x,y,e) - log q(z;x,e)
+    # log q(z;x,y,e) - log q(z;x,y)
+    posterior = bound["log_joint_own"] - bound["lp_y"] - bound["lp_e"] - bound["log_joint"] + log_p_label
+    total = bound["log_post"] - log_p_label  # KL(q(z;x,y) || q(z;x)) = kl - posterior + prior coupling
+    environment, tie = -tied["lp_h"], tied["lik"] - tied["log_post_own"] + tied["lp_y"]
+    loss = total - bound["lik"] + env_loss_weight * environment - tie_weight * tie
+    return torch.stack([loss, bound["lik"], kl, posterior, total - kl + posterior, environment, tie])

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from eber.aggregates import at_label
 from eber.model import EBERNetworks
-from eber.objectives.base import Batch, LossTerms
+from eber.objectives.base import Batch
 from eber.objectives.eber import TERMS
 from eber.posteriors import SuppliedPosteriors
 
@@ -31,8 +31,8 @@ class SuppliedEBERObjective:
     env_loss_weight: float = 1.0
     tie_weight: float = 0.0
 
-    def __call__(self, module: EBERNetworks, batch: Batch, step: int, generator: torch.Generator) -> LossTerms:
-        """See `Objective`."""
+    def terms(self, module: EBERNetworks, batch: Batch, generator: torch.Generator) -> dict[str, Tensor]:
+        """See `ModelObjective`."""
         # Batch first here, as the grid comes: windows of nodes are the long axis, and they stay contiguous.
         grid = self.posteriors(batch.x.double().numpy())
         like, y, rows = batch.x, batch.y, torch.arange(len(batch.y))
@@ -76,4 +76,4 @@ class SuppliedEBERObjective:
         bound = terms[0] - terms[1] + terms[2] - terms[3]
         loss = -bound - self.tie_weight * tie + self.env_loss_weight * environment_loss
         values = (*terms, environment_loss, tie)
-        return LossTerms.from_tensor(loss, **dict(zip(TERMS, values, strict=True)))
+        return {"loss": loss, **dict(zip(TERMS, values, strict=True))}

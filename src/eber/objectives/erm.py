@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import torch
-from torch.nn import functional as F
+from collections.abc import Sequence
 
-from eber.networks import Classifier
+import torch
+
+from eber.networks import classify, row_losses
 from eber.objectives.base import Batch, LossTerms
+from eber.stack import ModuleStack
 
 
 class ERMObjective:
     """``mean_i -log p(y_i | x_i)``."""
 
-    def __call__(self, module: Classifier, batch: Batch, step: int, generator: torch.Generator) -> LossTerms:
+    def __call__(self, stack: ModuleStack, batch: Batch, step: int, generators: Sequence[torch.Generator]) -> LossTerms:
         """See `Objective`."""
-        _, logits = module(batch.x)
-        loss = F.cross_entropy(logits, batch.y)
-        return LossTerms.from_tensor(loss, risk=loss)
+        _, logits = classify(stack, batch.x)
+        loss = row_losses(logits, batch.y).mean(1)
+        return LossTerms.from_tensors(loss, risk=loss)

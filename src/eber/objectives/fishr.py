@@ -7,28 +7,33 @@ needed, and the variance over an environment's rows is a second moment minus a s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from eber.networks import Classifier
-from eber.objectives.base import Batch, LossTerms, PenaltySchedule, environment_matrix
+from eber.networks import classify, row_losses
+from eber.objectives.base import Batch, LossTerms, PenaltySchedule, environment_averages
+from eber.stack import ModuleStack
 
 
-def gradient_variances(representation: Tensor, logits: Tensor, y: Tensor, e: Tensor) -> tuple[Tensor, Tensor]:
+def gradient_variances(
+    representation: Tensor, logits: Tensor, y: Tensor, e: Tensor, n_environments: int
+) -> tuple[Tensor, Tensor]:
     """Population variance of the classifier's per-row gradients within each environment.
 
     Returns
     -------
-    environments : (E,) the environments with at least two rows in the batch
-    variances : (E, K·R + K)
+    present : (S, m), one for the environments with at least two rows in the batch, zero for the others
+    variances : (S, m, K·R + K), meaningless where an environment is not present
     """
-    mean = environment_matrix(e, logits.dtype, minimum=2)
-    present, counts = e.unique(return_counts=True)
-    residual = torch.softmax(logits, 1) - F.one_hot(y, logits.shape[1])  # (B, K)
-    gradients = torch.cat([(residual[:, :, None] * representation[:, None]).flatten(1), residual], 1)  # (B, K·R + K)
-    first = mean @ gradients
-    return present[counts >= 2], mean @ gradients.square() - first.square()
+    average, counts = environment_averages(e, n_environments, logits.dtype)
+    residual = torch.softmax(logits, 2) - F.one_hot(y, logits.shape[2])  # (S, B, K)
+    outer = residual[:, :, :, None] * representation[:, :, None]  # (S, B, K, R)
+    gradients = torch.cat([outer.flatten(2), residual], 2)  # (S, B, K·R + K)
+    first = torch.bmm(average, gradients)
+    return (counts > 1).to(logits.dtype), torch.bmm(average, gradients.square()) - first.square()
 
 
 class FishrObjective:
@@ -39,29 +44,31 @@ class FishrObjective:
     summands than the others', each sum is scaled to the discounted count of an environment that was always there.
     """
 
-    def __init__(self, schedule: PenaltySchedule, ema: float = 0.95) -> None:
-        self.schedule = schedule
-        self.ema = ema
-        self._sums: dict[int, Tensor] = {}
-        self._counts: dict[int, float] = {}
+    def __init__(self, schedule: PenaltySchedule, n_environments: int, ema: float = 0.95) -> None:
+        self.schedule, self.n_environments, self.ema = schedule, n_environments, ema
+        self._sums: Tensor | None = None  # (S, m, K·R + K)
+        self._counts: Tensor | None = None  # (S, m), discounted
         self._full_count = 0.0
 
-    def __call__(self, module: Classifier, batch: Batch, step: int, generator: torch.Generator) -> LossTerms:
+    def __call__(self, stack: ModuleStack, batch: Batch, step: int, generators: Sequence[torch.Generator]) -> LossTerms:
         """See `Objective`."""
-        representation, logits = module(batch.x)
-        risk = F.cross_entropy(logits, batch.y)
-        penalty = self._penalty(*gradient_variances(representation, logits, batch.y, batch.e))
-        loss = risk + self.schedule.at(step) * penalty
-        return LossTerms.from_tensor(loss, risk=risk, penalty=penalty)
+        representation, logits = classify(stack, batch.x)
+        risk = row_losses(logits, batch.y).mean(1)
+        penalty = self.penalty(*gradient_variances(representation, logits, batch.y, batch.e, self.n_environments))
+        return LossTerms.from_tensors(risk + self.schedule.at(step, risk) * penalty, risk=risk, penalty=penalty)
 
-    def _penalty(self, environments: Tensor, variances: Tensor) -> Tensor:
+    def penalty(self, present: Tensor, variances: Tensor) -> Tensor:
+        """Mean squared distance of the smoothed variances from their mean over environments, (S,)."""
+        if self._sums is None or self._counts is None:
+            self._sums, self._counts = torch.zeros_like(variances), torch.zeros_like(present)
         self._full_count = 1 + self.ema * self._full_count
-        current: dict[int, Tensor] = dict(self._sums)
-        for j, v in zip(environments.tolist(), variances, strict=True):
-            self._counts[j] = 1 + self.ema * self._counts.get(j, 0.0)
-            current[j] = v + self.ema * self._sums[j] if j in self._sums else v
-            self._sums[j] = current[j].detach()
-        if not current:
-            return variances.sum()  # no environment has had two rows yet
-        smoothed = torch.stack([current[j] * (self._full_count / self._counts[j]) for j in sorted(current)])
-        return (smoothed - smoothed.mean(0)).square().mean()
+        here = present[:, :, None]
+        sums = here * (variances + self.ema * self._sums) + (1 - here) * self._sums
+        self._counts = present * (1 + self.ema * self._counts) + (1 - present) * self._counts
+        self._sums = sums.detach()
+        seen = (self._counts > 0).to(variances.dtype)[:, :, None]  # environments that have had two rows by now
+        scale = torch.where(self._counts > 0, self._full_count / self._counts, 0.0)
+        smoothed = sums * scale[:, :, None]  # zero for the others
+        n_seen = seen.sum(1, keepdim=True).clamp(min=1)
+        centred = (smoothed - smoothed.sum(1, keepdim=True) / n_seen) * seen
+        return centred.square().mean(2).sum(1) / n_seen[:, 0, 0]

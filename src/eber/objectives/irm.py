@@ -9,42 +9,44 @@ from the odd rows of the environment. For the cross-entropy that gradient is clo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from eber.networks import Classifier
-from eber.objectives.base import Batch, LossTerms, PenaltySchedule, environment_matrix
+from eber.networks import classify, row_losses
+from eber.objectives.base import Batch, LossTerms, PenaltySchedule, environment_averages, mean_where
+from eber.stack import ModuleStack
 
 
-def irm_penalty(logits: Tensor, y: Tensor, e: Tensor) -> Tensor:
-    """Mean over environments of the product of the two half-batch gradients.
+def irm_penalty(logits: Tensor, y: Tensor, e: Tensor, n_environments: int) -> Tensor:
+    """Mean over environments of the product of the two half-batch gradients, (S,).
 
     An environment with a single row in the batch has no odd half and enters neither the sum nor the count; a batch
     in which no environment has two rows has penalty zero.
     """
-    mean = environment_matrix(e, logits.dtype, minimum=2)  # (E, B)
-    if not len(mean):
-        return logits.sum() * 0.0
-    residual = torch.softmax(logits, 1) - F.one_hot(y, logits.shape[1])
-    slope = (residual * logits).sum(1)  # (B,)
-    member = (mean > 0).to(logits.dtype)
-    odd = (member.cumsum(1) - 1) % 2 * member  # position of a row within its environment, modulo 2
+    average, counts = environment_averages(e, n_environments, logits.dtype)
+    residual = torch.softmax(logits, 2) - F.one_hot(y, logits.shape[2])
+    slope = (residual * logits).sum(2)[:, :, None]  # (S, B, 1)
+    member = (average > 0).to(logits.dtype)  # (S, m, B)
+    odd = (member.cumsum(2) - 1) % 2 * member  # position of a row within its environment, modulo 2
     even = member - odd
-    halves = [(half @ slope) / half.sum(1) for half in (even, odd)]
-    return (halves[0] * halves[1]).mean()
+    first, second = (torch.bmm(half, slope)[:, :, 0] / half.sum(2).clamp(min=1) for half in (even, odd))  # (S, m)
+    return mean_where(first * second, (counts > 1).to(logits.dtype))
 
 
 class IRMObjective:
     """``mean_e R_e + weight · mean_e |grad_w R_e|^2`` over the environments present in the batch."""
 
-    def __init__(self, schedule: PenaltySchedule) -> None:
-        self.schedule = schedule
+    def __init__(self, schedule: PenaltySchedule, n_environments: int) -> None:
+        self.schedule, self.n_environments = schedule, n_environments
 
-    def __call__(self, module: Classifier, batch: Batch, step: int, generator: torch.Generator) -> LossTerms:
+    def __call__(self, stack: ModuleStack, batch: Batch, step: int, generators: Sequence[torch.Generator]) -> LossTerms:
         """See `Objective`."""
-        _, logits = module(batch.x)
-        risks = environment_matrix(batch.e, logits.dtype) @ F.cross_entropy(logits, batch.y, reduction="none")  # (E,)
-        risk, penalty = risks.mean(), irm_penalty(logits, batch.y, batch.e)
-        loss = risk + self.schedule.at(step) * penalty
-        return LossTerms.from_tensor(loss, risk=risk, penalty=penalty)
+        _, logits = classify(stack, batch.x)
+        average, counts = environment_averages(batch.e, self.n_environments, logits.dtype)
+        risks = torch.bmm(average, row_losses(logits, batch.y)[:, :, None])[:, :, 0]  # (S, m)
+        risk = mean_where(risks, (counts > 0).to(logits.dtype))
+        penalty = irm_penalty(logits, batch.y, batch.e, self.n_environments)
+        return LossTerms.from_tensors(risk + self.schedule.at(step, risk) * penalty, risk=risk, penalty=penalty)

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import torch
-from torch.nn import functional as F
+from collections.abc import Sequence
 
-from eber.networks import Classifier
-from eber.objectives.base import Batch, LossTerms, PenaltySchedule, environment_matrix
+import torch
+
+from eber.networks import classify, row_losses
+from eber.objectives.base import Batch, LossTerms, PenaltySchedule, environment_averages, mean_where
+from eber.stack import ModuleStack
 
 
 class VRExObjective:
     """``mean_e R_e + weight · Var_e(R_e)``, the population variance over the environments present in the batch."""
 
-    def __init__(self, schedule: PenaltySchedule) -> None:
-        self.schedule = schedule
+    def __init__(self, schedule: PenaltySchedule, n_environments: int) -> None:
+        self.schedule, self.n_environments = schedule, n_environments
 
-    def __call__(self, module: Classifier, batch: Batch, step: int, generator: torch.Generator) -> LossTerms:
+    def __call__(self, stack: ModuleStack, batch: Batch, step: int, generators: Sequence[torch.Generator]) -> LossTerms:
         """See `Objective`."""
-        _, logits = module(batch.x)
-        risks = environment_matrix(batch.e, logits.dtype) @ F.cross_entropy(logits, batch.y, reduction="none")  # (E,)
-        risk, penalty = risks.mean(), risks.var(correction=0)
-        loss = risk + self.schedule.at(step) * penalty
-        return LossTerms.from_tensor(loss, risk=risk, penalty=penalty)
+        _, logits = classify(stack, batch.x)
+        average, counts = environment_averages(batch.e, self.n_environments, logits.dtype)
+        present = (counts > 0).to(logits.dtype)
+        risks = torch.bmm(average, row_losses(logits, batch.y)[:, :, None])[:, :, 0]  # (S, m)
+        risk = mean_where(risks, present)
+        penalty = mean_where((risks - risk[:, None]).square(), present)
+        return LossTerms.from_tensors(risk + self.schedule.at(step, risk) * penalty, risk=risk, penalty=penalty)

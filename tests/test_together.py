@@ -1,0 +1,114 @@
+"""Many fits at once give what they give one by one."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.exceptions import NotFittedError
+
+from eber import (
+    EBERClassifier,
+    ERMClassifier,
+    FishrClassifier,
+    IRMClassifier,
+    Table,
+    VRExClassifier,
+    fit_together,
+)
+from eber.datasets.parametric import ParametricParameters, draw
+from eber.estimators import base
+from eber.exceptions import NonFiniteLossError
+
+# Fits of a few epochs are not good fits, and are not meant to be.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::eber.exceptions.FitWarning"),
+    pytest.mark.filterwarnings("ignore:Environment . has only class:eber.exceptions.EnvironmentWarning"),
+]
+
+
+def table(seed=0, n=40):
+    rows = draw(ParametricParameters(n=n, m_validation=1, m_test=1, d=4), random_state=seed).train
+    return Table(rows.X, rows.y, rows.environments)
+
+
+def assert_same_fit(together, alone, X):
+    """Weights drift apart by rounding alone: the order of sums differs between stacks of different size."""
+    np.testing.assert_allclose(together.predict_proba(X), alone.predict_proba(X), rtol=2e-4, atol=2e-5)
+    for name, values in alone.history_.items():
+        np.testing.assert_allclose(together.history_[name], values, rtol=1e-3, atol=1e-5, err_msg=name)
+    assert together.seed_ == alone.seed_
+    assert together.n_steps_ == alone.n_steps_
+
+
+FAMILIES = {
+    "EBER": [lambda s=s: EBERClassifier(epochs=3, random_state=s) for s in range(4)],
+    "EBER, sampled": [lambda s=s: EBERClassifier(epochs=3, coupling="sampled", random_state=s) for s in range(3)],
+    "EBER, linear": [lambda s=s: EBERClassifier(featurizer="linear", epochs=3, random_state=s) for s in range(3)],
+    "EBER, clipped": [lambda s=s: EBERClassifier(clip_norm=0.1, epochs=3, random_state=s) for s in range(3)],
+    "ERM": [lambda s=s: ERMClassifier(epochs=3, random_state=s) for s in range(4)],
+    "IRM": [lambda w=w: IRMClassifier(epochs=3, penalty_weight=w, random_state=1) for w in (0.1, 1.0, 10.0)],
+    "V-REx": [lambda w=w: VRExClassifier(epochs=3, penalty_weight=w, random_state=w) for w in (1, 2)],
+    "Fishr": [lambda w=w: FishrClassifier(epochs=3, penalty_weight=w, random_state=1) for w in (0.1, 10.0)],
+    "not stackable": [lambda s=s: EBERClassifier(objective="collapsed", epochs=1, random_state=s) for s in range(2)],
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("shared", [True, False])
+def test_fits_together_equal_fits_alone(family, shared):
+    makers = FAMILIES[family]
+    tables = [table()] if shared else [table(seed) for seed in range(len(makers))]
+    together = [make() for make in makers]
+    assert fit_together(together, tables) == [None] * len(makers)
+    for i, make in enumerate(makers):
+        X, y, environments = tables[0 if shared else i]
+        assert_same_fit(together[i], make().fit(X, y, environments=environments), X)
+
+
+def test_mixed_shapes_and_methods_are_sorted_into_groups():
+    small, large = table(n=30), table(n=40)
+    classifiers = [EBERClassifier(epochs=1, random_state=0), ERMClassifier(epochs=1, random_state=0)] * 2
+    classifiers = [type(c)(**c.get_params()) for c in classifiers]
+    fit_together(classifiers, [small, small, large, large])
+    for classifier, given in zip(classifiers, [small, small, large, large], strict=True):
+        alone = type(classifier)(**classifier.get_params()).fit(given.X, given.y, environments=given.environments)
+        assert_same_fit(classifier, alone, given.X)
+
+
+def test_stacks_of_bounded_size_give_the_same(monkeypatch):
+    given = table()
+    whole, parts = ([EBERClassifier(epochs=1, random_state=s) for s in range(5)] for _ in range(2))
+    fit_together(whole, [given])
+    monkeypatch.setattr("eber.estimators.together.STACK_ELEMENTS", 1)
+    fit_together(parts, [given])
+    for a, b in zip(whole, parts, strict=True):
+        assert_same_fit(a, b, given.X)
+
+
+def test_a_fit_that_diverges_is_left_unfitted_and_its_neighbours_are_not():
+    good, bad = table(), table(1)
+    bad = bad._replace(X=bad.X * 1e30)
+    fits = [EBERClassifier(epochs=2, random_state=s) for s in range(2)]
+    first, second = fit_together(fits, [good, bad], raise_errors=False)
+    assert first is None
+    assert isinstance(second, NonFiniteLossError)
+    fits[0].predict(good.X)
+    with pytest.raises(NotFittedError):
+        fits[1].predict(good.X)
+    with pytest.raises(NonFiniteLossError):
+        fit_together([EBERClassifier(epochs=2, random_state=0) for _ in range(2)], [good, bad])
+
+
+def test_parameters_are_checked_as_in_a_fit_alone():
+    with pytest.raises(ValueError, match="epochs"):
+        fit_together([ERMClassifier(epochs=0)], [table()])
+
+
+def test_global_generators_are_left_alone():
+    before = torch.get_rng_state()
+    fit_together([EBERClassifier(epochs=1, random_state=s) for s in range(2)], [table()])
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_what_may_differ_within_a_stack_is_declared():
+    """A parameter that changes the shape of a step must not be among them."""
+    assert {"random_state", "penalty_weight", "verbose", "n_threads"} == base.FREE_PARAMETERS
