@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 from torch import Tensor
 
-from eber.aggregates import at_label
+from eber.aggregates import CHUNK_ELEMENTS, at_label
 from eber.distributions import soft_bound
 from eber.inference import entropy, in_chunks
 from eber.model import EBERNetworks
 
-MAX_ROWS = 4096
+MIN_ROWS, MAX_ROWS = 256, 4096
 """Diagnostics look at no more training rows than this; they are drawn evenly."""
 
 
@@ -69,14 +69,18 @@ def diagnose(module: EBERNetworks, x: Tensor, y: Tensor, e: Tensor, learned_weig
     Those of p(e|x) are left out when there is one environment or when the weights were supplied; those of the
     components when the posteriors were.
     """
-    if len(x) > MAX_ROWS:
-        rows = torch.linspace(0, len(x) - 1, MAX_ROWS).long()
+    outputs = 2 * module.latent_dim * module.n_classes * module.n_environments
+    n_rows = min(MAX_ROWS, max(MIN_ROWS, CHUNK_ELEMENTS // outputs))  # bounded memory with many environments
+    if len(x) > n_rows:
+        rows = torch.linspace(0, len(x) - 1, n_rows).long()
         x, y, e = x[rows], y[rows], e[rows]
     found: list[Diagnostic] = []
     with torch.no_grad():
+        log_h = in_chunks(module.log_p_e_given_x, x, module.h)
         if learned_weights and module.n_environments > 1:
-            found += _environment_signs(in_chunks(module.log_p_e_given_x, x, module.h).T.numpy(), e.numpy())
-        found += _label_signs(in_chunks(module.log_p_y_given_xe, x, module.f0), y, e)
+            found += _environment_signs(module.log_p_observed_given_x(log_h).T.numpy(), e.numpy())
+        weights, _ = module.components_of(e, log_h)
+        found += _label_signs(in_chunks(module.log_p_y_given_xe, x, module.f0), y, weights)
         if module.g is not None:
             found += _component_signs(module, in_chunks(module.g, x, module.g))
     return found
@@ -112,8 +116,8 @@ def _environment_signs(log_p: NDArray[np.float64], e: NDArray[np.int64]) -> list
     ]
 
 
-def _label_signs(log_p_y_given_xe: Tensor, y: Tensor, e: Tensor) -> list[Diagnostic]:
-    observed = at_label(log_p_y_given_xe, y, 0).gather(0, e[None])[0]  # (B,)
+def _label_signs(log_p_y_given_xe: Tensor, y: Tensor, weights: Tensor) -> list[Diagnostic]:
+    observed = (weights * at_label(log_p_y_given_xe, y, 0)).sum(0)  # (B,)
     prevalence = torch.bincount(y).double().numpy() / len(y)
     return [
         _high(

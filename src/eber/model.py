@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from eber.aggregates import Conditionals
 from eber.distributions import soft_bound
@@ -19,6 +20,9 @@ class EBERNetworks(nn.Module):
     ----------
     input_shape : shape of one row of X
     n_classes, n_environments, latent_dim : K, m, L
+        With pseudo-environments, m is their number.
+    n_observed : int or None
+        Number of environments in the data, where they share m pseudo-environments; None where each is its own.
     environment_gain : float
         Factor on h's output. With a head that starts at zero this is a larger step for the environment classifier.
     zero_environment_head : bool
@@ -45,6 +49,7 @@ class EBERNetworks(nn.Module):
         zero_environment_head: bool = False,
         latent_bounds: tuple[float, float] | None = None,
         learn_posterior: bool = True,
+        n_observed: int | None = None,
     ) -> None:
         super().__init__()
 
@@ -72,6 +77,8 @@ class EBERNetworks(nn.Module):
         self.f0 = network((n_environments,), n_classes)
         self.h = network((), n_environments)
         self.f1 = multilayer(latent_dim, decoder_hidden_dims, n_classes)
+        # log p(observed environment given pseudo-environment), up to a constant; random, to break their symmetry.
+        self.membership = None if n_observed is None else nn.Parameter(torch.randn(n_environments, n_observed) / 4)
         if zero_environment_head:
             nn.init.zeros_(self.h.head.weight)
             nn.init.zeros_(self.h.head.bias)
@@ -79,6 +86,32 @@ class EBERNetworks(nn.Module):
     def log_p_e_given_x(self, x: Tensor) -> Tensor:
         """h, (m, B)."""
         return torch.log_softmax(self.environment_gain * self.h(x), 0)
+
+    def log_membership(self) -> Tensor:
+        """log p(observed environment | pseudo-environment), (m, n_observed); it learns as fast as h does."""
+        assert self.membership is not None, "every environment is its own"
+        return torch.log_softmax(self.environment_gain * self.membership, 1)
+
+    def log_p_observed_given_x(self, log_p_e_given_x: Tensor) -> Tensor:
+        """log p(observed environment | x) from log p(e|x): (m, B) -> (n_observed, B)."""
+        if self.membership is None:
+            return log_p_e_given_x
+        return torch.logsumexp(self.log_membership().T[:, :, None] + log_p_e_given_x, 1)
+
+    def components_of(self, e: Tensor, log_p_e_given_x: Tensor) -> tuple[Tensor, Tensor]:
+        """The components that stand for each row's observed environment, and its probability.
+
+        Returns
+        -------
+        weights : (m, B)
+            p(e | x, observed environment): a point mass where every environment is its own. Not differentiated.
+        log_p : (B,)
+            log p(observed environment | x).
+        """
+        if self.membership is None:
+            return F.one_hot(e, self.n_environments).T.to(log_p_e_given_x), log_p_e_given_x.gather(0, e[None])[0]
+        joint = self.log_membership()[:, e] + log_p_e_given_x
+        return torch.softmax(joint.detach(), 0), torch.logsumexp(joint, 0)
 
     def log_p_y_given_xe(self, x: Tensor) -> Tensor:
         """f0, (K, m, B)."""

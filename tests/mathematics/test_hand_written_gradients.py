@@ -98,6 +98,7 @@ CASES = {
     "one environment": {"m": 1},
     "linear featurizer": {"featurizer": "linear", "L": 3},
     "supplied weights": {"supplied": True},
+    "pseudo-environments": {"n_observed": 7},
     "module featurizer": {"featurizer": lambda shape, R: nn.Sequential(nn.Linear(shape[0], R), nn.Tanh())},
 }
 
@@ -112,7 +113,7 @@ def test_fused_objective_equals_the_readable_one_in_value_terms_and_gradient(cas
     options = {"K": 2, "m": 3, "L": 1, **CASES[case]}
     supplied = options.pop("supplied", False)
     module = make_networks(6, **options)  # type: ignore[arg-type]
-    batch = make_batch(6, K=options["K"], m=options["m"], B=9)  # type: ignore[arg-type]
+    batch = make_batch(6, K=options["K"], m=options.get("n_observed", options["m"]), B=9)  # type: ignore[arg-type]
     if supplied:
         batch = Batch(batch.x, batch.y, batch.e, torch.log_softmax(torch.randn(3, 9, dtype=torch.float64), 0))
     stack, results = ModuleStack([module]), []

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from eber import inference
 from eber.adaptation import Adaptation, adapt_mixture
+from eber.aggregates import row_chunks
 from eber.diagnostics import Diagnostic, diagnose
 from eber.distributions import MAX_QUADRATURE_DIM
 from eber.estimators.base import EnvironmentClassifier, FitJob
@@ -103,6 +104,10 @@ class EBERClassifier(EnvironmentClassifier):
         Soft bounds of the components' means and log standard deviations, b·tanh(·/b). The paper's plain form: None.
     average_decay : float or None, default=0.98
         Prediction uses an exponential moving average of the weights with this decay. The paper's plain form: None.
+    pseudo_environments : int or None, default=None
+        Number of learned components that the environments share, in place of one component for each: p(e|x), p(y|x,e)
+        and q(z;x,y,e) are then of pseudo-environments, and each environment of the data is a mixture of them. Thousands
+        of environments cost what so many components cost. The paper's Discussion proposes such a mixture (VampPrior).
     training_weights, prediction_weights : "learned", "uniform" or callable, default="learned"
         Environment weights p(e|x) while training and at prediction. A callable maps X (n, d) to (n, m), columns as in
         `environments_`. `prediction_weights` is read at prediction and may be changed after `fit`.
@@ -134,7 +139,7 @@ class EBERClassifier(EnvironmentClassifier):
     latent_dim_ : int
         Dimension of z.
     environment_prior_ : array of shape (m,)
-        Mean of p(e|x) over the training rows.
+        Mean of p(e|x) over the training rows; of pseudo-environments, where there are such.
     adaptation_ : `eber.adaptation.Adaptation`
         On the copies that `adapt` returns.
     module_ : the fitted networks
@@ -165,6 +170,7 @@ class EBERClassifier(EnvironmentClassifier):
         "environment_gain": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "zero_environment_head": ["boolean"],
         "latent_bounds": ["array-like", None],
+        "pseudo_environments": [Interval(Integral, 1, None, closed="left"), None],
         "training_weights": [StrOptions({"learned", "uniform"}), callable],
         "prediction_weights": [StrOptions({"learned", "uniform"}), callable],
         "posteriors": [StrOptions({"learned"}), callable],
@@ -191,6 +197,7 @@ class EBERClassifier(EnvironmentClassifier):
         zero_environment_head: bool = True,
         latent_bounds: tuple[float, float] | None = (5.0, 3.0),
         average_decay: float | None = 0.98,
+        pseudo_environments: int | None = None,
         training_weights: str | EnvironmentWeights = "learned",
         prediction_weights: str | EnvironmentWeights = "learned",
         posteriors: str | SuppliedPosteriors = "learned",
@@ -220,6 +227,7 @@ class EBERClassifier(EnvironmentClassifier):
         self.zero_environment_head = zero_environment_head
         self.latent_bounds = latent_bounds
         self.average_decay = average_decay
+        self.pseudo_environments = pseudo_environments
         self.training_weights = training_weights
         self.prediction_weights = prediction_weights
         self.posteriors = posteriors
@@ -244,7 +252,10 @@ class EBERClassifier(EnvironmentClassifier):
         """p(e|x): how plausible each training environment is for each row; (n, m), columns as in `environments_`."""
         x = self._features(X)
         with torch.no_grad():
-            p: NDArray[np.float64] = self._log_p_e_given_x(x).exp().T.numpy()
+            log_p = self._log_p_e_given_x(x)
+            chunks = row_chunks(len(x), len(log_p) * len(self.environments_))
+            observed = [self.module_.log_p_observed_given_x(log_p[:, rows]) for rows in chunks]
+        p: NDArray[np.float64] = torch.cat(observed, 1).exp().T.numpy()
         return p
 
     def transform(self, X: Any) -> NDArray[np.float64]:
@@ -277,6 +288,8 @@ class EBERClassifier(EnvironmentClassifier):
         x = self._features(X)
         if self.posteriors != "learned":
             raise ValueError("decompose needs learned posteriors; these were supplied on a grid.")
+        if self.module_.membership is not None:
+            raise ValueError("decompose needs a component for each environment; fit with pseudo_environments=None.")
         labels = index_of(y, self.classes_, len(x), "y", "class")
         index = index_of(environments, self.environments_, len(x), "environments", "environment")
         with torch.no_grad():
@@ -346,6 +359,12 @@ class EBERClassifier(EnvironmentClassifier):
                 f"latent_bounds is {bounds!r}; give two positive numbers, for the means and for the log standard "
                 "deviations, or None."
             )
+        if self.pseudo_environments is not None:
+            for name in ("training_weights", "prediction_weights", "posteriors"):
+                if getattr(self, name) != "learned":
+                    raise ValueError(f"pseudo_environments are learned: {name} must be 'learned', too.")
+            if self.coupling == "sampled":
+                raise ValueError("pseudo_environments are few: coupling must be 'auto' or 'exact'.")
         if callable(self.posteriors) and self.objective != "stratified":
             raise ValueError(f"Supplied posteriors need objective='stratified', got {self.objective!r}.")
 
@@ -360,14 +379,15 @@ class EBERClassifier(EnvironmentClassifier):
         return super()._stackable and self._fused
 
     def _elements(self, job: FitJob) -> int:
-        K, m, L = len(job.attributes["classes_"]), len(job.attributes["environments_"]), job.attributes["latent_dim_"]
+        K, L = len(job.attributes["classes_"]), job.attributes["latent_dim_"]
+        m = self.pseudo_environments or len(job.attributes["environments_"])
         draws = N_SAMPLED if self._sampled(m) else m
         return int(self.batch_size * K * m * max(L * draws, self.representation_dim, *self.hidden_dims))
 
     def _sampled(self, n_environments: int) -> bool:
         """Whether the couplings use environments drawn from p(e|x,y) instead of all."""
         if self.coupling == "auto":
-            return n_environments > MAX_EXACT_ENVIRONMENTS
+            return self.pseudo_environments is None and n_environments > MAX_EXACT_ENVIRONMENTS
         return self.coupling == "sampled"
 
     def _objective(self, jobs: Sequence[FitJob]) -> Objective:
@@ -392,7 +412,7 @@ class EBERClassifier(EnvironmentClassifier):
         return EBERNetworks(
             input_shape,
             n_classes,
-            n_environments,
+            self.pseudo_environments or n_environments,
             latent_dim,
             featurizer=self.featurizer,
             hidden_dims=self.hidden_dims,
@@ -403,6 +423,7 @@ class EBERClassifier(EnvironmentClassifier):
             zero_environment_head=self.zero_environment_head,
             latent_bounds=None if self.latent_bounds is None else (self.latent_bounds[0], self.latent_bounds[1]),
             learn_posterior=not callable(self.posteriors),
+            n_observed=n_environments if self.pseudo_environments else None,
         )
 
     def _module(self) -> nn.Module:

@@ -28,7 +28,6 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from eber.distributions import gauss_hermite
 from eber.model import EBERNetworks
@@ -83,7 +82,7 @@ class EBERObjective:
         points, weights = self.rule.draw((m, len(y)), c.mu, generator)
         t = theorem_terms(c, module, y, points, weights)
 
-        observed = F.one_hot(batch.e, m).T.to(c.mu.dtype)  # (m, B), the point mass on the observed environment
+        observed, log_p_observed = module.components_of(batch.e, log_h)  # (m, B), (B,)
         p_e_given_xy = c.log_p_e_given_xy(y).exp()
         inner = p_e_given_xy if self.reading == "stratified" else observed
         coupled = observed if self.reading == "algorithm" else p_e_given_xy
@@ -102,7 +101,7 @@ class EBERObjective:
             else:
                 prior_coupling = average(coupled, t.prior_coupling)
         tie = average(observed, t.likelihood - t.kl)
-        environment_loss = F.nll_loss(log_h.T, batch.e)
+        environment_loss = -log_p_observed.mean()
 
         loss = -(likelihood - kl + posterior_coupling - prior_coupling) + self.env_loss_weight * environment_loss
         if self.reading in ("stratified", "algorithm"):

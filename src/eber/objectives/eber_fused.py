@@ -61,7 +61,7 @@ class FusedEBERObjective:
         slot_index = slots.unsqueeze(2).expand(p_y.shape)
         supplied = batch.log_p_e_given_x
         posterior = Posterior.of(p_y.gather(1, slot_index), lp_h if supplied is None else supplied)
-        observed = (module.environment_index == batch.e.unsqueeze(1)).to(lp_h.dtype)  # (S, m, B)
+        observed, log_p_observed = parts.membership.forward(lp_h, batch.e)  # (S, m, B), (S, B)
         draws = self._draw(module.latent_dim, posterior.r, batch.e, observed, generators)
         mu, log_sigma = draws.select(theta[:, :, 0]).split(module.latent_dim, 1)  # (S, L, C, B), of the observed label
         z = torch.addcmul(mu, torch.exp(log_sigma), draws.noise)
@@ -71,7 +71,7 @@ class FusedEBERObjective:
 
         def backward() -> None:
             with torch.inference_mode():
-                grad_lp_h = observed * self.env_loss_weight
+                grad_lp_h = parts.membership.backward(self.env_loss_weight)
                 if supplied is None:
                     grad_lp_h.add_(result.lp_e)
                 grad_lp_y = torch.empty_like(result.lp_y).scatter_(1, slot_index, result.lp_y)
@@ -81,11 +81,12 @@ class FusedEBERObjective:
             parts.through_extractors()
             parts.stack.gradient.mul_(-1 / B)  # all above is of the sum over rows that is maximised
 
-        per_draw = (draws.select(values) for values in (posterior.lp_y[:, 0], posterior.lp_e, lp_h))
+        per_draw = (draws.select(values) for values in (posterior.lp_y[:, 0], posterior.lp_e))
         integrands = torch.stack([log_lik, *result.log_post, *result.log_joint, *per_draw], 1)  # INTEGRANDS
         weights = torch.stack([draws.bound_weight, draws.tied], 3).flatten(1, 2)  # (S, C·B, 2)
         sums = torch.bmm(integrands.flatten(2), weights).view(S, -1)  # (S, 2·INTEGRANDS)
-        sums = torch.cat([sums, posterior.log_p_label.sum(1, keepdim=True)], 1)
+        others = torch.stack([posterior.log_p_label, log_p_observed], 1).sum(2)
+        sums = torch.cat([sums, others], 1)
         return (self._combinations.to(sums.dtype) @ sums.mT).mul_(1 / B), backward
 
     def _draw(
@@ -113,6 +114,7 @@ class _Parts:
         self.g, self.f0, self.h = (_Network(stack, name) for name in ("g", "f0", "h"))
         self.f1 = StackedDecoder(stack, module.f1)
         self.bound = _SoftBound(module.bounds)
+        self.membership = _Own(module) if module.membership is None else _Shared(stack, module.environment_gain)
 
     def see(self, x: Tensor) -> None:
         """Work out what enters the networks in place of x."""
@@ -148,6 +150,44 @@ class _Network:
         self.grad_features = self.mlp.backward(grad_out, features_too=self.features.requires_grad)
 
 
+class _Own:
+    """Every environment is its own component."""
+
+    def __init__(self, module: EBERNetworks) -> None:
+        self.index = module.environment_index
+
+    def forward(self, lp_h: Tensor, e: Tensor) -> tuple[Tensor, Tensor]:
+        """Weights of the components for the observed environment (S, m, B), and its log-probability (S, B)."""
+        self.weights = (self.index == e.unsqueeze(1)).to(lp_h.dtype)
+        return self.weights, (self.weights * lp_h).sum(1)
+
+    def backward(self, weight: float) -> Tensor:
+        """Gradient of the weighted sum of log-probabilities with respect to lp_h."""
+        return self.weights * weight
+
+
+class _Shared:
+    """Environments share pseudo-environments; see `EBERNetworks.components_of`."""
+
+    def __init__(self, stack: ModuleStack, gain: float) -> None:
+        self.table, self.grad, self.gain = stack.parameter("membership").detach(), stack.grad("membership"), gain
+
+    def forward(self, lp_h: Tensor, e: Tensor) -> tuple[Tensor, Tensor]:
+        """As `_Own`'s."""
+        self.log_p = torch.log_softmax(self.table * self.gain, 2)  # (S, m, n_observed)
+        self.index = e.unsqueeze(1).expand(lp_h.shape)
+        joint = self.log_p.gather(2, self.index).add_(lp_h)
+        self.weights = torch.softmax(joint, 1)
+        return self.weights, torch.logsumexp(joint, 1)
+
+    def backward(self, weight: float) -> Tensor:
+        """As `_Own`'s; puts the gradient of the table where it belongs."""
+        grad = self.weights * weight
+        into = torch.zeros_like(self.log_p).scatter_add_(2, self.index, grad)
+        torch.mul(torch.ops.aten._log_softmax_backward_data(into, self.log_p, 2, into.dtype), self.gain, out=self.grad)
+        return grad
+
+
 class _SoftBound:
     """b·tanh(theta/b) = 2b·sigmoid(2·theta/b) - b, whose sigmoid is four times as fast as torch's tanh."""
 
@@ -171,19 +211,22 @@ def _through_log_softmax(grad: Tensor, log_p: Tensor) -> Tensor:
     return torch.ops.aten._log_softmax_backward_data(grad, log_p, 1, grad.dtype)
 
 
-INTEGRANDS = ("lik", "log_post", "log_post_own", "log_joint", "log_joint_own", "lp_y", "lp_e", "lp_h")
+INTEGRANDS = ("lik", "log_post", "log_post_own", "log_joint", "log_joint_own", "lp_y", "lp_e")
 """What is summed over draws and rows, with the weights of the bound and with those of the tie."""
 
 
 def _combinations(env_loss_weight: float, tie_weight: float) -> Tensor:
-    """The loss and its TERMS as combinations of the sums, (7, 2·INTEGRANDS + 1); the last sum is that of log p(y|x)."""
-    unit = torch.eye(2 * len(INTEGRANDS) + 1, dtype=torch.float64)
+    """The loss and its TERMS as combinations of the sums, (7, 2·INTEGRANDS + 2).
+
+    The last two sums are those of log p(y|x) and of log p(observed environment|x).
+    """
+    unit = torch.eye(2 * len(INTEGRANDS) + 2, dtype=torch.float64)
     bound, tied = ({name: unit[2 * i + j] for i, name in enumerate(INTEGRANDS)} for j in range(2))
-    log_p_label = unit[-1]
+    log_p_label, log_p_observed = unit[-2:]
     kl = bound["log_post_own"] - bound["lp_y"]  # log q(z;x,y,e) - log q(z;x,e)
     # log q(z;x,y,e) - log q(z;x,y)
     posterior = bound["log_joint_own"] - bound["lp_y"] - bound["lp_e"] - bound["log_joint"] + log_p_label
     total = bound["log_post"] - log_p_label  # KL(q(z;x,y) || q(z;x)) = kl - posterior + prior coupling
-    environment, tie = -tied["lp_h"], tied["lik"] - tied["log_post_own"] + tied["lp_y"]
+    environment, tie = -log_p_observed, tied["lik"] - tied["log_post_own"] + tied["lp_y"]
     loss = total - bound["lik"] + env_loss_weight * environment - tie_weight * tie
     return torch.stack([loss, bound["lik"], kl, posterior, total - kl + posterior, environment, tie])
