@@ -50,7 +50,7 @@ class Regression:
         self.seen.append(batch.x[0, :, 0].tolist())
         predicted = torch.stack([module(x)[:, 0] for module, x in zip(stack.modules, batch.x, strict=True)])
         loss = (predicted - batch.y).square().mean(1)
-        return LossTerms.from_tensors(loss, error=loss)
+        return LossTerms.from_tensors(stack, loss, error=loss)
 
 
 def numbered(n):
@@ -277,12 +277,12 @@ def test_a_model_that_fails_does_not_touch_its_neighbours():
 @pytest.mark.parametrize("decay", [0.5, 0.98, 1.0])
 def test_the_average_of_the_weights_is_the_one_computed_by_hand(decay):
     loop = trainer(TrainingSettings(epochs=1, batch_size=4, learning_rate=0.1, average_decay=decay))
-    data, by_hand = of_one_model(numbered(4)), loop.stack.vector.clone()
+    data, by_hand = of_one_model(numbered(4)), loop.stack.of_model(loop.stack.vector, 0)
     for t in range(1, 31):
         loop.step(data)
         rate = min(decay, t / (t + AVERAGE_WARM_UP))
-        by_hand = rate * by_hand + (1 - rate) * loop.stack.vector
-    last = loop.stack.vector.clone()
+        by_hand = rate * by_hand + (1 - rate) * loop.stack.of_model(loop.stack.vector, 0)
+    last = loop.stack.of_model(loop.stack.vector, 0)
     loop.finish()
     averaged = torch.cat([p.detach().reshape(-1) for p in loop.stack.modules[0].parameters()])
     torch.testing.assert_close(averaged, by_hand, rtol=1e-5, atol=1e-6)
@@ -293,7 +293,7 @@ def test_without_averaging_the_last_weights_are_kept():
     loop = trainer(TrainingSettings(epochs=1, batch_size=4, learning_rate=0.1))
     for _ in range(5):
         loop.step(of_one_model(numbered(4)))
-    last = loop.stack.vector.clone()
+    last = loop.stack.of_model(loop.stack.vector, 0)
     loop.finish()
     assert torch.equal(torch.cat([p.detach().reshape(-1) for p in loop.stack.modules[0].parameters()]), last)
     assert all(p.grad is None for p in loop.stack.modules[0].parameters())

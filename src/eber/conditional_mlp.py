@@ -166,19 +166,19 @@ class _Collapsed:
 
     def __init__(self, inner: _Affine, outer: _Affine) -> None:
         self.inner, self.outer = inner, outer
-        self._inner_bias_row, self._inner_bias_column = inner.bias.unsqueeze(1), inner.bias.unsqueeze(2)
-        self._grad_inner_bias = inner.grad_bias.unsqueeze(2)
+        self._inner_bias_row = inner.bias.unsqueeze(1)
 
     def forward(self, columns: Tensor) -> Tensor:
         weight = torch.bmm(self.outer.weight, self.inner.weight)
-        bias = self.outer.forward(self._inner_bias_column)
+        # A product with a single column rounds differently in stacks of one and of many, where a sum does not.
+        bias = (self.outer.weight * self._inner_bias_row).sum(2).add_(self.outer.bias).unsqueeze(2)
         self.transposed = weight.mT
         return torch.baddbmm(bias, weight, columns)
 
     def backward(self, grad: Tensor, columns: Tensor) -> None:
         grad_weight, grad_bias = torch.bmm(grad, columns.mT), grad.sum(2, keepdim=True)
         torch.bmm(self.outer.transposed, grad_weight, out=self.inner.grad_weight)
-        torch.bmm(self.outer.transposed, grad_bias, out=self._grad_inner_bias)
+        torch.sum(self.outer.weight * grad_bias, 1, out=self.inner.grad_bias)
         torch.bmm(grad_weight, self.inner.transposed, out=self.outer.grad_weight)
         self.outer.grad_weight.addcmul_(grad_bias, self._inner_bias_row)
         self.outer.grad_bias.copy_(grad_bias.squeeze(2))

@@ -155,7 +155,7 @@ def test_models_side_by_side_have_the_terms_and_gradients_they_have_alone(method
             stack.gradient.zero_()
             result = objective(stack, stacked(batches[t][s]), t, [torch.Generator()])
             result.backward()
-        alone.append((result.values[:, 0], stack.gradient.clone()))
+        alone.append((result.values[:, 0], stack.of_model(stack.gradient, 0)))
     stack, objective = ModuleStack(models), METHODS[method](weights)
     for t in range(2):
         stack.gradient.zero_()

@@ -166,7 +166,7 @@ def test_models_side_by_side_have_the_terms_and_gradients_they_have_alone(case: 
             stack, one_model(batches[s]), 0, [torch.Generator().manual_seed(s)]
         )
         result.backward()
-        alone.append((result.values[:, 0], stack.gradient.clone()))
+        alone.append((result.values[:, 0], stack.of_model(stack.gradient, 0)))
     stack = ModuleStack(models)
     together = Batch(
         *(torch.stack([getattr(b, name) for b in batches]) for name in ("x", "y", "e")), weights if supplied else None

@@ -23,7 +23,7 @@ class Table(NamedTuple):
 def fit_together(
     classifiers: Sequence[EnvironmentClassifier], tables: Sequence[Table], *, raise_errors: bool = True
 ) -> list[NonFiniteLossError | None]:
-    """Fit classifiers, those of one shape side by side, with the numbers they would get alone up to rounding.
+    """Fit classifiers, those of one shape side by side, with the numbers they would get alone.
 
     A step of a small network costs far more in overhead than in arithmetic; side by side, all share the overhead.
     Classifiers are of one shape when they differ in `random_state` and `penalty_weight` only and their tables have as

@@ -52,10 +52,10 @@ class LossTerms:
     backward: Callable[[], None]
 
     @classmethod
-    def from_tensors(cls, loss: Tensor, **terms: Tensor) -> LossTerms:
+    def from_tensors(cls, stack: ModuleStack, loss: Tensor, **terms: Tensor) -> LossTerms:
         """Loss terms, (S,) each, whose gradient autograd knows; the models share no parameter, so losses add up."""
         values = torch.stack([loss, *terms.values()]).detach()
-        return cls(("loss", *terms), values, lambda: loss.sum().backward())
+        return cls(("loss", *terms), values, lambda: stack.backward(loss.sum()))
 
     def of(self, name: str, s: int = 0) -> float:
         """One of the terms of one of the models."""
@@ -89,7 +89,9 @@ class ModelByModel:
         models = [
             self.objective.terms(module, batch.of_model(s), generators[s]) for s, module in enumerate(stack.modules)
         ]
-        return LossTerms.from_tensors(**{name: torch.stack([terms[name] for terms in models]) for name in models[0]})
+        return LossTerms.from_tensors(
+            stack, **{name: torch.stack([terms[name] for terms in models]) for name in models[0]}
+        )
 
 
 @dataclass(frozen=True)

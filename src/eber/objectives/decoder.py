@@ -19,6 +19,7 @@ class StackedDecoder:
     """
 
     def __init__(self, stack: ModuleStack, f1: nn.Sequential) -> None:
+        self.stack = stack
         names = [f"f1.{i}" for i, layer in enumerate(f1) if isinstance(layer, nn.Linear)]
         self.layers = [(stack.parameter(f"{name}.weight"), stack.parameter(f"{name}.bias")) for name in names]
         weight, bias = (parameter.detach() for parameter in self.layers[0])
@@ -42,10 +43,10 @@ class StackedDecoder:
         logits = torch.baddbmm(self.bias, self.weight, points).view(S, -1, C, B)
         log_lik = torch.log_softmax(logits, 1).mul_(label).sum(1)
         grad = torch.sub(label, torch.softmax(logits, 1)).mul_(weight.unsqueeze(1))  # weight · (1[k=y] - p(k|z))
-        grad = grad.flatten(2)
-        torch.bmm(grad, points.mT, out=self.grad_weight)
-        torch.sum(grad, 2, out=self.grad_bias)
-        return log_lik, torch.bmm(self.transposed, grad).view(z.shape)
+        # A product with a single row rounds differently in stacks of one and of many, where a sum does not.
+        torch.sum(grad.unsqueeze(2) * z.unsqueeze(1), (3, 4), out=self.grad_weight)
+        torch.sum(grad, (2, 3), out=self.grad_bias)
+        return log_lik, torch.bmm(self.transposed, grad.flatten(2)).view(z.shape)
 
     def _by_autograd(self, z: Tensor, label: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         S, _, C, B = z.shape
@@ -57,6 +58,6 @@ class StackedDecoder:
                 hidden = torch.baddbmm(b.unsqueeze(2), w, torch.relu(hidden) if i else hidden)  # (S, width, C·B)
             log_p = torch.log_softmax(hidden, 1).view(S, -1, C, B)
             log_lik = (log_p * label.unsqueeze(2)).sum(1)  # (S, C, B)
-            (log_lik * weight).sum().backward()
+            self.stack.backward((log_lik * weight).sum())
         assert leaf.grad is not None
         return log_lik.detach(), leaf.grad.view(z.shape)

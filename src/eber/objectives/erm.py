@@ -18,4 +18,4 @@ class ERMObjective:
         """See `Objective`."""
         _, logits = classify(stack, batch.x)
         loss = row_losses(logits, batch.y).mean(1)
-        return LossTerms.from_tensors(loss, risk=loss)
+        return LossTerms.from_tensors(stack, loss, risk=loss)

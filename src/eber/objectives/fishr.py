@@ -55,7 +55,7 @@ class FishrObjective:
         representation, logits = classify(stack, batch.x)
         risk = row_losses(logits, batch.y).mean(1)
         penalty = self.penalty(*gradient_variances(representation, logits, batch.y, batch.e, self.n_environments))
-        return LossTerms.from_tensors(risk + self.schedule.at(step, risk) * penalty, risk=risk, penalty=penalty)
+        return LossTerms.from_tensors(stack, risk + self.schedule.at(step, risk) * penalty, risk=risk, penalty=penalty)
 
     def penalty(self, present: Tensor, variances: Tensor) -> Tensor:
         """Mean squared distance of the smoothed variances from their mean over environments, (S,)."""

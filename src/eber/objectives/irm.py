@@ -49,4 +49,4 @@ class IRMObjective:
         risks = torch.bmm(average, row_losses(logits, batch.y)[:, :, None])[:, :, 0]  # (S, m)
         risk = mean_where(risks, (counts > 0).to(logits.dtype))
         penalty = irm_penalty(logits, batch.y, batch.e, self.n_environments)
-        return LossTerms.from_tensors(risk + self.schedule.at(step, risk) * penalty, risk=risk, penalty=penalty)
+        return LossTerms.from_tensors(stack, risk + self.schedule.at(step, risk) * penalty, risk=risk, penalty=penalty)

@@ -25,4 +25,4 @@ class VRExObjective:
         risks = torch.bmm(average, row_losses(logits, batch.y)[:, :, None])[:, :, 0]  # (S, m)
         risk = mean_where(risks, present)
         penalty = mean_where((risks - risk[:, None]).square(), present)
-        return LossTerms.from_tensors(risk + self.schedule.at(step, risk) * penalty, risk=risk, penalty=penalty)
+        return LossTerms.from_tensors(stack, risk + self.schedule.at(step, risk) * penalty, risk=risk, penalty=penalty)
