@@ -169,8 +169,11 @@ def test_microbiome_from_cells_to_report(data_dir: Path, tmp_path: Path) -> None
     assert set(leaks["setting"]) == {"paper split"}
     page = write_report(results).read_text()
     assert "held-out rows carry an identifier that is also in the training data" in page
-    for figure in ("agreement", "leak", "neighbours"):
+    for figure in ("agreement", "assignment", "leak", "neighbours"):
         assert (tmp_path / "figures" / f"{figure}-paper-split.png").exists()
+    arrays = results.arrays("EBER", 0, "paper split")
+    share = np.mean(arrays["assigned"] == list(arrays["environments"]).index("crc_zackular"))
+    assert f"crc_zackular {share:.2f} and {arrays['adapted_mixture'][1]:.2f}" in page
 
 
 def test_microbiome_splits_are_the_paper_s_and_the_clean_one(data_dir: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,11 @@ from eber.experiments.data_task import ABLATIONS, FIT_PARAMETERS, DataTask, Spli
 from eber.experiments.fingerprint import fingerprint_files
 from eber.experiments.fitting import CLASSIFIERS
 from eber.experiments.holdouts import hold_out, hold_out_each
+from eber.experiments.results import Results
 from eber.experiments.spec import Experiment
 from eber.report.agreement_figure import agreement_figures
+from eber.report.assignment_figure import assignment_figures
+from eber.report.figures import ReportFigure
 
 METRICS = ("auroc", "auprc", "ece", "nll")
 ENVIRONMENTS = ("A_unknown", "A_unit1", "A_unit2", "B_unit1", "B_unit2", "B_unknown")
@@ -47,6 +50,11 @@ def run_cell(cell: Cell) -> CellResult:
 def fingerprint(data_dir: Path) -> str:
     """Of the hourly records."""
     return fingerprint_files(data_dir, "sepsis", ("*.parquet", "*.zip", "*.psv"), "sepsis")
+
+
+def figures(results: Results) -> Sequence[ReportFigure]:
+    """Who agrees with whom, and which training environments the held-out rows are taken for."""
+    return [*agreement_figures(results), *assignment_figures(results)]
 
 
 DISCUSSION = """\
@@ -105,7 +113,7 @@ EXPERIMENT = Experiment(
     reference_method="EBER",
     run_cell=run_cell,
     paper={PAPER_SPLIT: SEPSIS, LONGER_STAYS: SEPSIS},
-    figures=agreement_figures,
+    figures=figures,
     discussion=DISCUSSION,
     fingerprint=fingerprint,
 )
