@@ -274,6 +274,7 @@ def test_colored_mnist_is_drawn_anew_under_each_seed(data_dir: Path) -> None:
         (["all"], "colored-mnist, quasar, microbiome, sepsis read data files: say with --data"),
         (["sepsis"], "sepsis reads data files"),
         (["all", "--methods", "EBER"], "belong to one experiment"),
+        (["all", "--set", "epoch=1"], "No experiment has a parameter 'epoch'"),
         (["motivating", "--all-holdouts"], "no environment to hold out in turn"),
         (["quasar", "--settings", "longitude", "--all-holdouts"], "Give either --settings or"),
     ],
@@ -284,20 +285,22 @@ def test_commands_that_cannot_be_run_say_why_before_anything_is_computed(argumen
     assert sentence in str(result.exception)
 
 
-def test_all_holdouts_adds_each_environment_to_the_default_settings(
+def test_all_takes_each_holdout_and_gives_each_experiment_the_parameters_it_has(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     asked: dict[str, Any] = {}
 
     def noted(experiment: Experiment, folder: Path, **options: Any) -> RunSummary:
-        asked[experiment.name] = (folder, options["settings"])
+        asked[experiment.name] = (folder, options["settings"], options["overrides"])
         return RunSummary(0, 0, {})
 
     monkeypatch.setattr("eber.cli.reproduce._reproduce", noted)
     command = ["reproduce", "all", "--all-holdouts", "--data", str(tmp_path), "--out", str(tmp_path)]
-    assert CliRunner().invoke(app, command).exit_code == 0
+    assert CliRunner().invoke(app, [*command, "--set", "epochs=1", "--set", "max_per_source=9"]).exit_code == 0
     assert list(asked) == list(EXPERIMENTS)
-    folder, settings = asked["quasar"]
+    folder, settings, changes = asked["quasar"]
+    assert changes == {"epochs": "1"}
+    assert (asked["motivating"][2], asked["sepsis"][2]) == ({}, {"epochs": "1", "max_per_source": "9"})
     assert folder == tmp_path / "quasar"
     assert settings == ["latitude", *(f"hold out b_q{k}" for k in range(1, 6))]
     assert asked["colored-mnist"][1] == ["baseline"]
