@@ -92,8 +92,8 @@ EXPERIMENT = Experiment(
         "values in training, their medians and their scales are all learned from the training environments. "
         "Environments are source (A, B) by unit; the paper holds out A_unknown, and takes up to 15,000 files of each "
         "source (parameter max_per_source; 0 takes all). The setting 'stays beyond 24 hours' leaves out stays in which "
-        "nothing can happen later (parameter only_longer_stays). Penalty weights of IRM, V-REx and Fishr are chosen anew "
-        "under each seed by NLL within the training environments (parameter selection)."
+        "nothing can happen later (parameter only_longer_stays). Penalty weights of IRM, V-REx and Fishr are chosen "
+        "anew under each seed by NLL within the training environments (parameter selection)."
     ),
     parameters={
         **FIT_PARAMETERS,
