@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 from eber import EBERClassifier, ERMClassifier, FishrClassifier, IRMClassifier, VRExClassifier, aggregates
 from eber.datasets.parametric import ParametricParameters, draw
+from eber.networks import IMAGES_AT_ONCE, ConvolutionalExtractor
 
 CLASSIFIERS = [EBERClassifier, ERMClassifier, IRMClassifier, VRExClassifier, FishrClassifier]
 
@@ -38,6 +40,25 @@ def test_images_with_the_built_in_and_with_ones_own_extractor(classifier, featur
     bad[3, 1, 2, 0] = np.nan
     with pytest.raises(ValueError, match=r"NaN in position \(3, 1, 2, 0\)"):
         fitted.predict(bad)
+
+
+@pytest.mark.parametrize("n", [3, IMAGES_AT_ONCE + 5])
+def test_the_convolutional_extractor_is_the_paper_s_layers(n):
+    """Convolution, ReLU, pooling, twice, then linear and ReLU: value and every gradient, in float64."""
+    torch.manual_seed(0)
+    extractor = ConvolutionalExtractor((2, 10, 9), 5).double()
+    x = torch.randn(n, 2, 10, 9, dtype=torch.float64, requires_grad=True)
+    first, second, last = (layer for layer in extractor.layers if isinstance(layer, nn.Conv2d | nn.Linear))
+    plain = x
+    for convolution in (first, second):
+        plain = F.max_pool2d(torch.relu(convolution(plain)), 2)
+    plain = torch.relu(last(plain.flatten(1)))
+    output = extractor(x)
+    torch.testing.assert_close(output, plain, rtol=0, atol=1e-12)
+    direction = torch.randn_like(plain)
+    inputs = [x, *extractor.parameters()]
+    expected = torch.autograd.grad(plain, inputs, direction)
+    torch.testing.assert_close(torch.autograd.grad(output, inputs, direction), expected, rtol=0, atol=1e-10)
 
 
 def test_images_and_tables_are_not_confused():

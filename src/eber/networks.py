@@ -20,9 +20,16 @@ from eber.stack import ModuleStack
 
 Featurizer = str | Callable[..., nn.Module]
 
+IMAGES_AT_ONCE = 128
+
 
 class ConvolutionalExtractor(nn.Module):
-    """The paper's image extractor: two blocks of 3x3 convolution, ReLU and 2x2 max pooling, a linear layer, ReLU."""
+    """The paper's image extractor: two blocks of 3x3 convolution, ReLU and 2x2 max pooling, a linear layer, ReLU.
+
+    ReLU is applied after pooling: the largest of four values is the same before and after a function that never
+    decreases, and there are four times fewer of them. Channels come last in memory, in which order convolution and
+    pooling are twice as fast on a CPU.
+    """
 
     def __init__(self, image_shape: Sequence[int], representation_dim: int, channels: Sequence[int] = (16, 32)) -> None:
         super().__init__()
@@ -31,19 +38,20 @@ class ConvolutionalExtractor(nn.Module):
             raise ValueError(f"The 'cnn' featurizer pools twice: images must be at least 4x4, got {height}x{width}.")
         self.layers = nn.Sequential(
             nn.Conv2d(depth, channels[0], 3, padding=1),
-            nn.ReLU(),
             nn.MaxPool2d(2),
+            nn.ReLU(inplace=True),
             nn.Conv2d(channels[0], channels[1], 3, padding=1),
-            nn.ReLU(),
             nn.MaxPool2d(2),
+            nn.ReLU(inplace=True),
             nn.Flatten(),
             nn.Linear(channels[1] * (height // 4) * (width // 4), representation_dim),
             nn.ReLU(),
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        features: Tensor = self.layers(x)
-        return features
+        # A few images at a time, so that what one layer writes is still in the cache when the next one reads it.
+        parts = x.contiguous(memory_format=torch.channels_last).split(IMAGES_AT_ONCE)
+        return torch.cat([self.layers(part) for part in parts])
 
 
 class ConditionalNetwork(nn.Module):

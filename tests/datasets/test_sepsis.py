@@ -144,6 +144,19 @@ def test_max_per_source_takes_the_lowest_numbers_of_each(tmp_path: Path, stays: 
     assert list(data.identifiers) == ["p000001", "p000002", "p100001", "p100002"]
 
 
+def test_stays_that_end_within_the_window_can_be_left_out(tmp_path: Path, stays: dict[str, pd.DataFrame]) -> None:
+    """A stay of exactly 24 hours has no later; from either format."""
+    rng = np.random.default_rng(1)
+    stays = {name: table for name, table in stays.items() if len(table) > 24}
+    stays["training_setA/p000098"], stays["training_setA/p000099"] = stay(rng, 24), stay(rng, 25)
+    for path in (write_psv(stays, tmp_path / "psv"), write_parquet(stays, tmp_path / "stays.parquet")):
+        every, longer = (
+            load_sepsis(path, only_longer_stays=only, require_both_classes=False).identifiers for only in (False, True)
+        )
+        assert every is not None
+        assert set(every) - set(longer if longer is not None else ()) == {"p000098"}
+
+
 def test_one_class_in_an_environment_is_an_error_unless_allowed(tmp_path: Path, stays: dict[str, pd.DataFrame]) -> None:
     del stays["training_setB/p100003"]
     write_psv(stays, tmp_path)

@@ -64,3 +64,13 @@ def test_the_figure_tells_its_numbers_and_survives_empty_shares() -> None:
     assert [bar.get_height() for bar in left.patches] == [0.5, 0.2]
     assert middle.patches[0].get_height() == 0.25
     assert right.patches[0].get_height() == 0.75
+
+
+def test_a_seed_without_such_rows_does_not_hide_the_others() -> None:
+    first = Agreement(0.5, 0.2, {"ERM": 0.25}, {"ERM": math.nan})
+    second = Agreement(0.5, 0.2, {"ERM": math.nan}, {"ERM": math.nan})
+    figure = draw_agreement("paper split", "EBER", [first, second])
+    assert "ERM 0.25 where EBER is right, – where it is wrong" in figure.alternative
+    _, middle, right = figure.figure.axes
+    assert [label.get_text() for label in middle.get_xticklabels()] == ["ERM\n0.25"]
+    assert [text.get_text() for text in right.texts] == ["no such rows"]

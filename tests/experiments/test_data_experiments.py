@@ -118,9 +118,10 @@ def test_a_fingerprint_follows_content_and_names_but_not_the_place(tmp_path: Pat
 def test_each_is_declared_with_the_paper_s_figures_for_every_method(name: str) -> None:
     experiment = find_experiment(name)
     assert name in EXPERIMENTS
-    (table,) = experiment.paper.values()
-    assert set(table.rows) == set(experiment.methods)
-    assert set(table.p_values) == set(experiment.methods) - {"EBER"}
+    assert (experiment.default_settings or tuple(experiment.settings))[0] in experiment.paper
+    for table in experiment.paper.values():
+        assert set(table.rows) == set(experiment.methods)
+        assert set(table.p_values) == set(experiment.methods) - {"EBER"}
     assert experiment.ablations == ABLATIONS
     assert experiment.parameters["penalty_weights"] == (0.01, 0.1, 1.0, 10.0, 100.0)
     assert experiment.discussion
@@ -168,8 +169,11 @@ def test_microbiome_from_cells_to_report(data_dir: Path, tmp_path: Path) -> None
     assert set(leaks["setting"]) == {"paper split"}
     page = write_report(results).read_text()
     assert "held-out rows carry an identifier that is also in the training data" in page
-    for figure in ("agreement", "leak", "neighbours"):
+    for figure in ("agreement", "assignment", "leak", "neighbours"):
         assert (tmp_path / "figures" / f"{figure}-paper-split.png").exists()
+    arrays = results.arrays("EBER", 0, "paper split")
+    share = np.mean(arrays["assigned"] == list(arrays["environments"]).index("crc_zackular"))
+    assert f"crc_zackular {share:.2f} and {arrays['adapted_mixture'][1]:.2f}" in page
 
 
 def test_microbiome_splits_are_the_paper_s_and_the_clean_one(data_dir: Path) -> None:
@@ -270,6 +274,7 @@ def test_colored_mnist_is_drawn_anew_under_each_seed(data_dir: Path) -> None:
         (["all"], "colored-mnist, quasar, microbiome, sepsis read data files: say with --data"),
         (["sepsis"], "sepsis reads data files"),
         (["all", "--methods", "EBER"], "belong to one experiment"),
+        (["all", "--set", "epoch=1"], "No experiment has a parameter 'epoch'"),
         (["motivating", "--all-holdouts"], "no environment to hold out in turn"),
         (["quasar", "--settings", "longitude", "--all-holdouts"], "Give either --settings or"),
     ],
@@ -280,20 +285,22 @@ def test_commands_that_cannot_be_run_say_why_before_anything_is_computed(argumen
     assert sentence in str(result.exception)
 
 
-def test_all_holdouts_adds_each_environment_to_the_default_settings(
+def test_all_takes_each_holdout_and_gives_each_experiment_the_parameters_it_has(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     asked: dict[str, Any] = {}
 
     def noted(experiment: Experiment, folder: Path, **options: Any) -> RunSummary:
-        asked[experiment.name] = (folder, options["settings"])
+        asked[experiment.name] = (folder, options["settings"], options["overrides"])
         return RunSummary(0, 0, {})
 
     monkeypatch.setattr("eber.cli.reproduce._reproduce", noted)
     command = ["reproduce", "all", "--all-holdouts", "--data", str(tmp_path), "--out", str(tmp_path)]
-    assert CliRunner().invoke(app, command).exit_code == 0
+    assert CliRunner().invoke(app, [*command, "--set", "epochs=1", "--set", "max_per_source=9"]).exit_code == 0
     assert list(asked) == list(EXPERIMENTS)
-    folder, settings = asked["quasar"]
+    folder, settings, changes = asked["quasar"]
+    assert changes == {"epochs": "1"}
+    assert (asked["motivating"][2], asked["sepsis"][2]) == ({}, {"epochs": "1", "max_per_source": "9"})
     assert folder == tmp_path / "quasar"
     assert settings == ["latitude", *(f"hold out b_q{k}" for k in range(1, 6))]
     assert asked["colored-mnist"][1] == ["baseline"]

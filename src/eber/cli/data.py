@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 data = typer.Typer(help="The real data of the paper's experiments.", no_args_is_help=True)
 
@@ -28,10 +26,17 @@ def list_() -> None:
     """Show the data sets: what they are, where they come from and under which licence."""
     from eber.datasets.sources import SOURCES
 
-    table = Table("Name", "What it is", "Licence", "Cite", "Page", show_lines=True)
     for source in SOURCES.values():
-        table.add_row(source.name, source.title, source.licence, source.citation, source.page)
-    Console().print(table)
+        typer.secho(source.name, bold=True)
+        for what, text in (
+            ("what", source.title),
+            ("licence", source.licence),
+            ("cite", source.citation),
+            ("page", source.page),
+            ("files", ", ".join(file.path for file in source.files)),
+        ):
+            # One line each, however long: an address that is cut or wrapped cannot be copied.
+            typer.echo(f"  {what:<8} {text}")
 
 
 @data.command()

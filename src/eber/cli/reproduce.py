@@ -44,7 +44,11 @@ def reproduce(
     jobs: Annotated[int, typer.Option(min=1, help="Worker processes, one thread each.")] = 2,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", help="Change a parameter: key=value; may be repeated.", show_default=False),
+        typer.Option(
+            "--set",
+            help="Change a parameter: key=value; may be repeated. For all, in each experiment that has it.",
+            show_default=False,
+        ),
     ] = None,
     settings: Annotated[
         str, typer.Option(help="Settings, separated by commas; the baseline when not given.", show_default=False)
@@ -66,9 +70,10 @@ def reproduce(
     """
     if settings and (sensitivity or all_holdouts):
         raise ValueError("Give either --settings or --sensitivity and --all-holdouts, not both.")
-    if name == ALL and (methods or settings or set_):
-        raise ValueError("--methods, --settings and --set belong to one experiment: name it in place of 'all'.")
+    if name == ALL and (methods or settings):
+        raise ValueError("--methods and --settings belong to one experiment: name it in place of 'all'.")
     experiments = [find_experiment(each) for each in (EXPERIMENTS if name == ALL else [name])]
+    overrides = _overrides(experiments, parse_assignments(set_ or ()))
     if all_holdouts and not any(map(hold_out_settings, experiments)):
         raise ValueError(f"Experiment {name!r} has no environment to hold out in turn; leave out --all-holdouts.")
     reading = [experiment.name for experiment in experiments if experiment.fingerprint is not None]
@@ -78,7 +83,7 @@ def reproduce(
             "folder they are. To download them: eber data fetch"
         )
     statuses = []
-    for experiment in experiments:
+    for experiment, changes in zip(experiments, overrides, strict=True):
         folder = out or Path("results") / (name if name == ALL else experiment.name)
         summary = _reproduce(
             experiment,
@@ -88,7 +93,7 @@ def reproduce(
             data=data,
             methods=_methods(experiment, _split(methods), ablation),
             settings=_settings(experiment, _split(settings), sensitivity, all_holdouts),
-            overrides=parse_assignments(set_ or ()),
+            overrides=changes,
         )
         statuses.append(summary.exit_status)
         if summary.interrupted:
@@ -130,6 +135,18 @@ def _reproduce(
     page = write_report(results)
     console.print(f"\nReport: {page}", highlight=False)
     return summary
+
+
+def _overrides(experiments: list[Experiment], changes: dict[str, str]) -> list[dict[str, str]]:
+    """The changes that each experiment takes: one alone takes all of them, several those that they have."""
+    if len(experiments) == 1:
+        return [changes]
+    for key in changes:
+        if not any(key in experiment.parameters for experiment in experiments):
+            raise ValueError(f"No experiment has a parameter {key!r}.")
+    return [
+        {key: value for key, value in changes.items() if key in experiment.parameters} for experiment in experiments
+    ]
 
 
 def _methods(experiment: Experiment, chosen: list[str] | None, ablation: bool) -> list[str] | None:

@@ -32,7 +32,12 @@ FEATURES = (*(f"{name}_{summary}" for name in MEASUREMENTS for summary in SUMMAR
 
 
 def load_sepsis(
-    path: str | Path, *, hours: int = 24, max_per_source: int | None = None, require_both_classes: bool = True
+    path: str | Path,
+    *,
+    hours: int = 24,
+    max_per_source: int | None = None,
+    only_longer_stays: bool = False,
+    require_both_classes: bool = True,
 ) -> MultiEnvironmentData:
     """Read the stays and summarise their first hours.
 
@@ -46,6 +51,8 @@ def load_sepsis(
     max_per_source : int, optional
         Take only so many stays from each source, those with the lowest patient numbers, before any are excluded. The
         paper used up to 15,000 files of each; by default all are read.
+    only_longer_stays : bool
+        Leave out stays that end within the window, in which nothing can happen later.
     require_both_classes : bool
         Raise if an environment has no later sepsis or nothing else, as may happen in a small sample.
 
@@ -61,8 +68,11 @@ def load_sepsis(
     kept = ~window.septic_within
     if max_per_source is not None:
         kept &= _rank_within_source(window) < max_per_source
+    if only_longer_stays:
+        kept &= window.goes_on
     if not kept.any():
-        raise ValueError(f"{window.path}: every stay has sepsis within its first {hours} hours.")
+        ends = " or ends with them" if only_longer_stays else ""
+        raise ValueError(f"{window.path}: every stay has sepsis within its first {hours} hours{ends}.")
     starts = window.starts
     columns = [summary for name in MEASUREMENTS for summary in _summarise(window.column(name), starts, window.lengths)]
     columns += [window.column(name)[starts] for name in DEMOGRAPHICS]

@@ -49,6 +49,8 @@ class HourlyWindow:
         ``"A"`` or ``"B"``.
     lengths : array of shape (stays,)
         Hours of each stay within the window.
+    goes_on : array of bool, shape (stays,)
+        Whether the stay has hours after the window.
     septic_within, septic_later : arrays of bool, shape (stays,)
         Whether the label is set in the window, or after it.
     column : callable
@@ -59,6 +61,7 @@ class HourlyWindow:
     patients: NDArray[np.str_]
     sources: NDArray[np.str_]
     lengths: NDArray[np.int64]
+    goes_on: NDArray[np.bool_]
     septic_within: NDArray[np.bool_]
     septic_later: NDArray[np.bool_]
     column: Callable[[str], NDArray[np.float64]]
@@ -110,6 +113,7 @@ def read_parquet(path: Path, hours: int) -> HourlyWindow:
         patients=np.asarray(patients, dtype=np.str_),
         sources=read("source").to_numpy()[first].astype(np.str_),
         lengths=np.add.reduceat(within, first, dtype=np.int64),
+        goes_on=~np.logical_and.reduceat(within, first),
         septic_within=np.logical_or.reduceat(septic & within, first),
         septic_later=np.logical_or.reduceat(septic & ~within, first),
         column=lambda name: numbers(name)[within],
@@ -125,6 +129,7 @@ def read_psv(paths: Sequence[Path], hours: int) -> HourlyWindow:
     patients: list[str] = []
     sources: list[str] = []
     lengths: list[int] = []
+    goes_on: list[bool] = []
     within: list[bool] = []
     later: list[bool] = []
     parts: list[NDArray[np.float64]] = []
@@ -135,6 +140,7 @@ def read_psv(paths: Sequence[Path], hours: int) -> HourlyWindow:
         patients.append(PurePosixPath(where).stem)
         sources.append(_source(where))
         lengths.append(min(len(rows), hours))
+        goes_on.append(len(rows) > hours)
         within.append(any(septic[:hours]))
         later.append(any(septic[hours:]))
         batch.append((where, b"\n".join(rows[:hours]) + b"\n"))
@@ -155,6 +161,7 @@ def read_psv(paths: Sequence[Path], hours: int) -> HourlyWindow:
         patients=np.array(patients),
         sources=np.array(sources),
         lengths=np.array(lengths),
+        goes_on=np.array(goes_on),
         septic_within=np.array(within),
         septic_later=np.array(later),
         column=lambda name: table[:, COLUMNS.index(name)],

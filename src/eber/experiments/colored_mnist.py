@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,11 @@ from eber.experiments.data_paper import COLORED_MNIST
 from eber.experiments.data_task import ABLATIONS, FIT_PARAMETERS, DataTask, Split
 from eber.experiments.fingerprint import fingerprint_files
 from eber.experiments.fitting import CLASSIFIERS
+from eber.experiments.results import Results
 from eber.experiments.spec import Experiment
 from eber.report.agreement_figure import agreement_figures
+from eber.report.assignment_figure import assignment_figures
+from eber.report.figures import ReportFigure
 
 METRICS = ("nll", "accuracy", "ece")
 
@@ -54,6 +57,11 @@ def run_cell(cell: Cell) -> CellResult:
 def fingerprint(data_dir: Path) -> str:
     """Of the four idx files."""
     return fingerprint_files(data_dir, "mnist", ("*-ubyte", "*-ubyte.gz"), "mnist")
+
+
+def figures(results: Results) -> Sequence[ReportFigure]:
+    """Who agrees with whom, and which training environments the held-out rows are taken for."""
+    return [*agreement_figures(results), *assignment_figures(results)]
 
 
 DISCUSSION = """\
@@ -110,7 +118,7 @@ EXPERIMENT = Experiment(
     reference_method="EBER",
     run_cell=run_cell,
     paper={"baseline": COLORED_MNIST},
-    figures=agreement_figures,
+    figures=figures,
     discussion=DISCUSSION,
     fingerprint=fingerprint,
 )

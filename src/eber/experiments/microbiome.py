@@ -24,6 +24,7 @@ from eber.experiments.holdouts import hold_out
 from eber.experiments.results import Results
 from eber.experiments.spec import Experiment
 from eber.report.agreement_figure import agreement_figures
+from eber.report.assignment_figure import assignment_figures
 from eber.report.figures import ReportFigure
 from eber.report.leak_figure import draw_leak, draw_neighbours
 
@@ -87,7 +88,7 @@ def fingerprint(data_dir: Path) -> str:
 def figures(results: Results) -> Sequence[ReportFigure]:
     """Who agrees with whom, scores on leaked and on clean rows, and the nearest neighbours."""
     data_dir = Path(results.run["data_dir"])
-    drawn: list[ReportFigure] = [*agreement_figures(results)]
+    drawn: list[ReportFigure] = [*agreement_figures(results), *assignment_figures(results)]
     for setting in (PAPER_SPLIT, WITHOUT_ZACKULAR):
         if results.seeds("EBER", setting):
             parameters = results.experiment.resolve(setting, results.run["overrides"])

@@ -20,6 +20,7 @@ from eber.experiments.holdouts import hold_out_each
 from eber.experiments.results import Results
 from eber.experiments.spec import Experiment
 from eber.report.agreement_figure import agreement_figures
+from eber.report.assignment_figure import assignment_figures
 from eber.report.feature_figure import draw_assigned_features
 from eber.report.figures import ReportFigure
 
@@ -52,7 +53,7 @@ def fingerprint(data_dir: Path) -> str:
 def figures(results: Results) -> Sequence[ReportFigure]:
     """Who agrees with whom, and which training region each held-out object is taken for."""
     data_dir = Path(results.run["data_dir"])
-    drawn: list[ReportFigure] = [*agreement_figures(results)]
+    drawn: list[ReportFigure] = [*agreement_figures(results), *assignment_figures(results)]
     for setting in ("latitude", "longitude"):
         seeds = results.seeds("EBER", setting)
         if not seeds:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,19 +15,27 @@ from eber.experiments.data_task import ABLATIONS, FIT_PARAMETERS, DataTask, Spli
 from eber.experiments.fingerprint import fingerprint_files
 from eber.experiments.fitting import CLASSIFIERS
 from eber.experiments.holdouts import hold_out, hold_out_each
+from eber.experiments.results import Results
 from eber.experiments.spec import Experiment
 from eber.report.agreement_figure import agreement_figures
+from eber.report.assignment_figure import assignment_figures
+from eber.report.figures import ReportFigure
 
 METRICS = ("auroc", "auprc", "ece", "nll")
 ENVIRONMENTS = ("A_unknown", "A_unit1", "A_unit2", "B_unit1", "B_unit2", "B_unknown")
 PAPER_SPLIT = hold_out("A_unknown")
+LONGER_STAYS = "stays beyond 24 hours"
 
-_load = lru_cache(maxsize=1)(load_sepsis)
+_load = lru_cache(maxsize=2)(load_sepsis)
 
 
 def split(parameters: Mapping[str, Any], data_dir: Path, seed: int) -> Split:
     """Hold out one combination of source and unit."""
-    data: MultiEnvironmentData = _load(data_dir, max_per_source=parameters["max_per_source"] or None)
+    data: MultiEnvironmentData = _load(
+        data_dir,
+        max_per_source=parameters["max_per_source"] or None,
+        only_longer_stays=parameters["only_longer_stays"],
+    )
     return data.split(parameters["held_out"])
 
 
@@ -44,10 +52,21 @@ def fingerprint(data_dir: Path) -> str:
     return fingerprint_files(data_dir, "sepsis", ("*.parquet", "*.zip", "*.psv"), "sepsis")
 
 
+def figures(results: Results) -> Sequence[ReportFigure]:
+    """Who agrees with whom, and which training environments the held-out rows are taken for."""
+    return [*agreement_figures(results), *assignment_figures(results)]
+
+
 DISCUSSION = """\
 Taken literally: the 15,000 files with the lowest patient numbers of each source, the first 24 hourly records of each,
 features with at most 5 % missing values in training (61 of 173), 50 epochs. The setting "all stays" takes all 40,336
 files.
+
+The paper does not say what becomes of stays that end within the first 24 hours. No label can be set later in them,
+so that they are certain negatives: 20 % of A_unknown. Read literally they stay in, and AUPRC, which grows with
+prevalence, is then below the paper's for every method. The setting "stays beyond 24 hours" leaves them out; 8.0 % of
+A_unknown become septic instead of 6.4 %, and the task is harder, as no easy negatives are left. With it ERM, IRM and
+Fishr come out at the paper's figures in AUROC and AUPRC at once, so it is likely what the paper did; EBER does not.
 
 50 epochs are long for this task. Within the training environments, each left out in turn, ERM has an AUROC of 0.69
 after 15 epochs and 0.64 after 50; the setting "15 epochs" shows the held-out environment after 15. Part of what sets
@@ -72,13 +91,15 @@ EXPERIMENT = Experiment(
         "first 24 hourly records; stays that are septic within them are left out. Features with at most 5 % missing "
         "values in training, their medians and their scales are all learned from the training environments. "
         "Environments are source (A, B) by unit; the paper holds out A_unknown, and takes up to 15,000 files of each "
-        "source (parameter max_per_source; 0 takes all). Penalty weights of IRM, V-REx and Fishr are chosen anew "
-        "under each seed by NLL within the training environments (parameter selection)."
+        "source (parameter max_per_source; 0 takes all). The setting 'stays beyond 24 hours' leaves out stays in which "
+        "nothing can happen later (parameter only_longer_stays). Penalty weights of IRM, V-REx and Fishr are chosen "
+        "anew under each seed by NLL within the training environments (parameter selection)."
     ),
     parameters={
         **FIT_PARAMETERS,
         "held_out": "A_unknown",
         "max_per_source": 15_000,
+        "only_longer_stays": False,
         "hidden_dims": (16,),
         "representation_dim": 8,
         "epochs": 50,
@@ -87,6 +108,7 @@ EXPERIMENT = Experiment(
     settings={
         PAPER_SPLIT: {},
         **{name: change for name, change in hold_out_each(ENVIRONMENTS).items() if name != PAPER_SPLIT},
+        LONGER_STAYS: {"only_longer_stays": True},
         "15 epochs": {"epochs": 15},
         "all stays": {"max_per_source": 0},
     },
@@ -97,8 +119,8 @@ EXPERIMENT = Experiment(
     primary_metric="auroc",
     reference_method="EBER",
     run_cell=run_cell,
-    paper={PAPER_SPLIT: SEPSIS},
-    figures=agreement_figures,
+    paper={PAPER_SPLIT: SEPSIS, LONGER_STAYS: SEPSIS},
+    figures=figures,
     discussion=DISCUSSION,
     fingerprint=fingerprint,
 )

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from eber.experiments.agreement import Agreement, agreements
 from eber.experiments.results import Results
@@ -48,8 +49,7 @@ def draw_agreement(setting: str, reference: str, found: Sequence[Agreement]) -> 
         for axes in (middle, right):
             axes.axhline(0.5, color=INK, linestyle="--", linewidth=1)
     words = "; ".join(
-        f"{method} {np.mean(shares):.2f} where {reference} is right, {np.mean(without_reference[method]):.2f} where "
-        f"it is wrong"
+        f"{method} {_mean(shares)} where {reference} is right, {_mean(without_reference[method])} where it is wrong"
         for method, shares in with_reference.items()
     )
     seeds = "one seed" if len(found) == 1 else f"{len(found)} seeds, whiskers from the lowest to the highest"
@@ -65,13 +65,24 @@ def draw_agreement(setting: str, reference: str, found: Sequence[Agreement]) -> 
 
 
 def _bars(axes: Axes, shares: Mapping[str, Sequence[float]], colour: str) -> None:
-    """One bar for each name; shares of no rows at all (NaN) leave a gap."""
-    values = np.array(list(shares.values()))  # (names, seeds)
-    mean = values.mean(axis=1)
-    low, high = mean - values.min(axis=1), values.max(axis=1) - mean
-    whiskers = np.stack([low, high]) if values.shape[1] > 1 else None
-    axes.bar(range(len(mean)), mean, width=0.62, color=colour, yerr=whiskers, ecolor=INK, capsize=3)
-    for x, value in enumerate(mean):
-        if np.isfinite(value):
-            axes.annotate(f"{value:.2f}", (x, 0), (0, 3), textcoords="offset points", ha="center", color="white")
-    axes.set_xticks(range(len(mean)), list(shares))
+    """One bar for each name, its height under the name; seeds in which a share is of no rows (NaN) are passed over."""
+    found = [_known(values) for values in shares.values()]
+    for x, values in enumerate(found):
+        if len(values):
+            mean = values.mean()
+            whisker = [[mean - values.min()], [values.max() - mean]] if len(values) > 1 else None
+            axes.bar(x, mean, width=0.62, color=colour, yerr=whisker, ecolor=INK, capsize=3)
+    axes.set_xticks(range(len(found)), [f"{name}\n{_mean(values)}" for name, values in shares.items()])
+    axes.set_xlim(-0.6, len(found) - 0.4)
+    if not any(map(len, found)):
+        axes.text(0.5, 0.25, "no such rows", transform=axes.transAxes, ha="center")
+
+
+def _known(values: Sequence[float]) -> NDArray[np.float64]:
+    return np.array([value for value in values if np.isfinite(value)])
+
+
+def _mean(values: Sequence[float]) -> str:
+    """The mean over the seeds in which there is a share; a dash where there is none."""
+    known = _known(values)
+    return f"{known.mean():.2f}" if len(known) else "–"

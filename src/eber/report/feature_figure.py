@@ -46,10 +46,13 @@ def draw_assigned_features(
             for column, name in enumerate(names):
                 axes = panels[row, column]
                 axes.hist(train.X[train.environments == name, row], edges, density=True, color="#9aa0a6")
-                axes.hist(test.X[:, row], edges, density=True, histtype="step", color=INK, linewidth=0.9, linestyle=":")
-                if shares[name] > 0:
-                    taken = test.X[assigned == name, row]
-                    axes.hist(taken, edges, density=True, histtype="step", color=PALETTE[1], linewidth=1.4)
+                # Both of the held-out rows in the same unit: a handful of assigned rows must not tower over the rest.
+                unit = np.full(len(test), 1 / (len(test) * (edges[1] - edges[0])))
+                for rows, look in (
+                    (np.full(len(test), True), {"color": INK, "linewidth": 0.9, "linestyle": ":"}),
+                    (assigned == name, {"color": PALETTE[1], "linewidth": 1.4}),
+                ):
+                    axes.hist(test.X[rows, row], edges, weights=unit[rows], histtype="step", **look)
                 axes.set_yticks([])
                 if row == 0:
                     axes.set_title(f"{name} ({shares[name]:.0%})", fontsize="small")
@@ -60,8 +63,8 @@ def draw_assigned_features(
         re.sub(r"[^A-Za-z0-9._=-]+", "-", f"features-{setting}"),
         figure,
         f"Standardised features by training environment (grey), {setting}, first seed. Dotted: all held-out rows "
-        f"({held_out}). Coloured: the held-out rows whose largest p(e|x) is that environment's; their share stands in "
-        "the title.",
+        f"({held_out}). Coloured: those of them whose largest p(e|x) is that environment's; their share stands in the "
+        "title, and the coloured areas of a feature add up to the dotted one.",
         f"Histograms of {len(feature_names)} features in {len(names)} training environments. Held-out rows are taken "
         f"as follows: {words}.",
     )

@@ -25,26 +25,26 @@ def draw_leak(results: Results, setting: str, audit_summary: Sequence[str]) -> R
     """
     reference = results.experiment.reference_method
     leaked = results.arrays(reference, results.seeds(reference, setting)[0], setting)["leaked"].astype(bool)
-    groups = {"clean": ~leaked, "leaked": leaked}
+    groups = {group: rows for group, rows in {"clean": ~leaked, "leaked": leaked}.items() if rows.any()}
     methods = [method for method in results.experiment.methods if results.seeds(method, setting)]
     with style():
         figure = Figure(figsize=(6.4, 3.2))
         axes = figure.subplots()
         words = []
-        for shift, colour, (group, rows) in zip((-0.2, 0.2), (PALETTE[0], PALETTE[1]), groups.items(), strict=True):
-            if not rows.any():
-                continue
+        for shift, colour, (group, rows) in zip((-0.2, 0.2), PALETTE, groups.items(), strict=False):
             right = [
                 np.mean(
                     [results.arrays(method, seed, setting)["correct"][rows] for seed in results.seeds(method, setting)]
                 )
                 for method in methods
             ]
-            axes.bar(np.arange(len(methods)) + shift, right, 0.38, color=colour, label=f"{rows.sum()} {group} rows")
+            places = np.arange(len(methods)) + (shift if len(groups) > 1 else 0)
+            bars = axes.bar(places, right, 0.38, color=colour, label=f"{rows.sum()} {group} rows")
+            axes.bar_label(bars, fmt="%.2f", padding=2, fontsize="small")
             words.append(f"{group}: " + ", ".join(f"{m} {value:.2f}" for m, value in zip(methods, right, strict=True)))
         axes.axhline(0.5, color=INK, linestyle="--", linewidth=1)
         axes.set_xticks(range(len(methods)), methods)
-        axes.set(ylabel="accuracy", ylim=(0, 1))
+        axes.set(ylabel="accuracy", ylim=(0, 1.1), yticks=np.linspace(0, 1, 6))
         axes.legend(loc="upper right", ncols=2)
     return ReportFigure(
         re.sub(r"[^A-Za-z0-9._=-]+", "-", f"leak-{setting}"),
@@ -82,7 +82,8 @@ def draw_neighbours(results: Results, setting: str) -> ReportFigure:
         figure = Figure(figsize=(6.4, 3.0))
         axes = figure.subplots()
         colours = ["#9aa0a6"] * len(names) + [PALETTE[0], PALETTE[1]]
-        axes.bar(range(len(shares)), list(shares.values()), 0.6, color=colours)
+        bars = axes.bar(range(len(shares)), list(shares.values()), 0.6, color=colours)
+        axes.bar_label(bars, fmt="%.2f", padding=4, fontsize="small")
         axes.plot(np.full(len(assigned), len(shares) - 1), assigned, "o", color=INK, markersize=4)
         axes.axhline(0.5, color=INK, linestyle="--", linewidth=1)
         axes.set_xticks(range(len(shares)), list(shares))
