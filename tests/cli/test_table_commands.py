@@ -96,11 +96,34 @@ def test_the_page_answers_in_order_and_asks_for_nothing(compared: Path) -> None:
         "What is suspicious in the data?",
         "What was compared",
     ]
-    assert page.count('<svg role="img"') == 5
+    slots = re.findall(r'<div class="chart" id="(.*?)" role="img" aria-label=".+?"', page)
+    calibration = [f"chart-calibration-{j}" for j in range(4)]
+    assert slots == [
+        "chart-ranking",
+        "chart-folds",
+        *calibration,
+        "chart-resemblance",
+        "chart-latent",
+        "chart-uncertainty",
+    ]
+    assert page.count("<details>") == len(slots) - 1, "every chart has its numbers beside it; the ranking is a table"
     assert "&lt;b&gt;Ash &amp; ford&lt;/b&gt;" in page
     assert "<b>Ash" not in page
-    references = re.findall(r'(?:src|href)="([^"#][^"]*)"', page)
-    assert all(reference.startswith("data:") for reference in references)
+    own = re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
+    assert not re.findall(r'(?:src|href)="([^"#][^"]*)"', own)
+    assert "default-src 'none'" in page
+
+
+def test_each_section_begins_with_its_answer(compared: Path) -> None:
+    page = (compared / "report.html").read_text()
+    answers = re.findall(r'</h2>\n<p class="lead">(.*?)</p>', page)
+    assert len(answers) == 6
+    for answer, says in zip(
+        answers,
+        ("Use |tie", r"(?i)19 of 20 new environments", "ECE", r"entropy", r"disagreement between", "found|finding"),
+        strict=True,
+    ):
+        assert re.search(says, answer), answer
 
 
 def test_a_second_run_computes_nothing_and_report_writes_the_same_page(
