@@ -9,20 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from tests.browser import assert_shown_and_printed, needs_browser
-
-from eber.cli.main import main
+from tests.command_line import eber
 
 NAMES = ["--label", "sepsis", "--environment", "hospital"]
-
-
-def eber(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
-    """Run the command line in this process; its status."""
-    monkeypatch.setattr("sys.argv", ["eber", *map(str, arguments)])
-    try:
-        main()
-    except SystemExit as end:
-        return int(end.code or 0)
-    return 0
 
 
 @pytest.fixture(scope="module")

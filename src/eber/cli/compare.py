@@ -21,6 +21,7 @@ from eber.cli.options import (
     columns_named,
     count,
     effort_of,
+    say_notes,
 )
 
 if TYPE_CHECKING:
@@ -76,10 +77,10 @@ def compare(
     dropped = columns_named(drop, names)
     wanted = columns_named(features, names) if features else None
     data = read_training_table(table, label=label, environment=environment, drop=dropped, features=wanted)
+    say_notes(data.notes)
     plan = plan_folds(data.y, data.environments)
+    say_notes(plan.remarks)
     folder = out or Path("results") / table.resolve().name.split(".")[0]
-    for note in (*data.notes, *plan.remarks):
-        typer.echo(note, err=True)
     typer.echo(
         f"{len(data)} rows, {count(len(data.schema.features), 'feature')}, {len(set(data.environments))} environments. "
         f"To be run: {_planned(chosen, plan, seeds, data, effort)}.",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,6 +21,7 @@ from eber.cli.options import (
     columns_named,
     count,
     effort_of,
+    say_notes,
 )
 
 CARD_METRICS = ("nll", "accuracy", "ece", "auroc")
@@ -97,13 +97,6 @@ def fit(
         f"{out}: {chosen} fitted on {len(data)} rows, {count(len(data.schema.features), 'feature')}, "
         f"{count(len(np.unique(data.environments)), 'environment')}. Its model card is {out / 'card.md'}."
     )
-
-
-def say_notes(notes: Sequence[str]) -> None:
-    """What was decided about a table, one sentence a line, on standard error."""
-    for note in notes:
-        typer.echo(note, err=True)
-    sys.stderr.flush()
 
 
 def _without_nan(scores: Mapping[str, float]) -> dict[str, float | None]:

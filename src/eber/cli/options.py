@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -65,3 +66,9 @@ def columns_named(given: list[str] | None, table_columns: tuple[str, ...]) -> li
 def count(number: int, noun: str) -> str:
     """1 seed, 2 seeds."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def say_notes(notes: Sequence[str]) -> None:
+    """What was decided about a table, one sentence a line, on standard error."""
+    for note in notes:
+        typer.echo(note, err=True)
