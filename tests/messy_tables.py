@@ -265,6 +265,7 @@ TABLES: dict[str, Messy] = {
         parquet(_nested()),
         notes=("'list' is not used", "'struct' is not used", "'when' is not used", "'bytes' is not used"),
     ),
+    "missing texts in Parquet": Messy(parquet(_missing_in_every_form().astype({"x": str})), kinds=(("x", "numeric"),)),
     "an index in Parquet": Messy(parquet(base().set_index("w"))),
     "a folder of Parquet files": Messy(folder_of(base(30), base(30, seed=1))),
     "a folder with other columns": Messy(folder_of(base(), base().drop(columns="w")), says="has other columns"),

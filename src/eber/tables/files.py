@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
@@ -23,8 +24,8 @@ from eber.tables.columns import kind_of_type
 BATCH_ROWS = 32_768
 DELIMITERS = (",", ";", "\t", "|")
 MISSING_TEXTS = ("", "NA", "N/A", "n/a", "#N/A", "na", "NaN", "nan", "NAN", "null", "NULL", "None", ".", "?", "-")
-"""What counts as a missing value in a CSV file."""
-HEAD_BYTES = 1 << 20
+"""What counts as a missing value in a CSV file, and in the columns of text of a Parquet file."""
+BUFFER_BYTES = 1 << 20
 PARQUET_SUFFIXES = (".parquet", ".pq")
 
 
@@ -67,6 +68,8 @@ class TableFile:
         try:
             for batch in source:
                 table = pa.Table.from_batches([batch]).rename_columns(self._read_names(batch)).select(wanted)
+                if self.kind == "parquet":
+                    table = _without_missing_texts(table)
                 for start in range(0, table.num_rows, rows):
                     yield table.slice(start, rows)
         except (pa.ArrowInvalid, OSError) as error:
@@ -100,17 +103,18 @@ class TableFile:
         """Refuse a file whose last value is all that follows a quote that nobody closed."""
         if "\n" not in last_value:
             return
-        quotes = 0
+        end = b""
         with _open_stream(self.path) as stream:
-            while block := stream.read(HEAD_BYTES):
-                quotes += block.count(b'"')
-        if quotes % 2:
+            while block := stream.read(BUFFER_BYTES):
+                end = (end + block)[-BUFFER_BYTES:].rstrip()
+        if not end.endswith(b'"'):
             start = last_value.split("\n")[0]
             raise ValueError(f"{self.path} has a quote that is never closed, before {start!r}; close or remove it.")
 
     def _parquet_batches(self, columns: list[str], rows: int) -> Iterator[Any]:
         for part in self.parts:
-            with pq.ParquetFile(part) as file:
+            # Pages as they are needed: buffered beforehand, the whole file would lie in memory.
+            with pq.ParquetFile(part, pre_buffer=False, buffer_size=BUFFER_BYTES) as file:
                 renamed = tuple(file.schema_arrow.names) != self.names
                 yield from file.iter_batches(batch_size=rows, columns=None if renamed else columns)
 
@@ -170,6 +174,19 @@ def _alike(a: Any, b: Any) -> bool:
     return a == b or pa.types.is_null(a) or pa.types.is_null(b) or kind_of_type(a) == kind_of_type(b) != "unusable"
 
 
+def _without_missing_texts(table: Any) -> Any:
+    """The same with nulls where a column of text says that a value is missing."""
+    missing = pa.array(MISSING_TEXTS)
+    for j, column in enumerate(table.columns):
+        if kind_of_type(column.type) is not None or pa.types.is_null(column.type):
+            continue
+        texts = pc.cast(column, pa.string())
+        found = pc.is_in(texts, missing)
+        if pc.any(found).as_py():  # else the column stays as it is, a category with its order
+            table = table.set_column(j, table.field(j).name, pc.if_else(found, pa.scalar(None, pa.string()), texts))
+    return table
+
+
 def unique_names(header: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Each name once, without blanks around it, and a note for each that had to be changed."""
     names: list[str] = []
@@ -190,7 +207,7 @@ def _find_delimiter(path: Path) -> str:
     """The character that separates the columns of the header; a comma when there is one column."""
     try:
         with _open_stream(path) as stream:
-            head = stream.read(HEAD_BYTES)
+            head = stream.read(BUFFER_BYTES)
     except OSError as error:
         raise ValueError(_reading_error(path, error)) from error
     text = head.decode("utf-8-sig", errors="replace")
