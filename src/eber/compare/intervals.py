@@ -35,6 +35,11 @@ def half_width(metric: str, labels: Labels, proba: Probabilities) -> float:
     return float(stats.t.ppf(0.975, len(losses) - 1) * losses.std(ddof=1) / math.sqrt(len(losses)))
 
 
+def within_range(metric: str, value: float) -> float:
+    """The nearest value that the metric can have: none is below zero, and only NLL and the Brier score exceed one."""
+    return min(max(value, 0.0), {"nll": math.inf, "brier": 2.0}.get(metric, 1.0))
+
+
 def _nll(labels: Labels, proba: Probabilities) -> NDArray[np.float64]:
     losses: NDArray[np.float64] = -np.log(np.maximum(proba[np.arange(len(labels)), labels], np.finfo(np.float64).eps))
     return losses

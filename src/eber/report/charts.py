@@ -19,8 +19,17 @@ from eber.report.figures import INK, PALETTE
 
 QUIET = "#7d8590"
 """For what is not the point: at least 3 : 1 against a light and a dark page."""
-SYMBOLS = ("diamond", "circle", "square", "triangle-up", "cross", "x", "star", "triangle-down")
-"""Colour is never the only thing that tells two series apart."""
+SYMBOLS = {
+    "diamond": "◆",
+    "circle": "●",
+    "square": "■",
+    "triangle-up": "▲",
+    "cross": "✚",
+    "x": "✖",
+    "star": "★",
+    "triangle-down": "▼",
+}
+"""Marks, as plotly calls them and as text has them: colour is never the only thing that tells two series apart."""
 LONGEST_NAME = 26
 """Longer names would leave no room for the chart; hovering shows them whole."""
 
@@ -99,10 +108,9 @@ def rows_on(figure: go.Figure, names: Sequence[str]) -> None:
     )
 
 
-def label(name: str) -> str:
+def label(name: str, longest: int = LONGEST_NAME) -> str:
     """A name on an axis: shortened, and with nothing in it that plotly would take for markup."""
-    short = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
-    return plain(short)
+    return plain(name if len(name) <= longest else f"{name[: longest - 1]}…")
 
 
 def plain(text: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import stats
 
+from eber.compare.intervals import within_range
 from eber.compare.summary import ComparisonSummary, MethodSummary
 from eber.metrics import Metric, expected_calibration_error
 from eber.report.environment_charts import mean_uncertainty
@@ -35,9 +36,10 @@ def expectation(summary: ComparisonSummary) -> str:
     low, high = prediction_interval(list(scores.values()), metric)
     order = sorted(scores, key=lambda fold: scores[fold], reverse=bool(metric.higher_is_better))
     best, worst = order[0], order[-1]
+    new = "new environments" if summary.alone else "new groups of environments"
     return (
         f"Expect about {mean} ({metric.label}) from {row.method}, and between {metric.format(low)} and "
-        f"{metric.format(high)} in 19 of 20 new environments, if they differ as the held-out ones do. It did best in "
+        f"{metric.format(high)} in 19 of 20 {new}, if they differ as the held-out ones do. It did best in "
         f"{best} ({metric.format(scores[best])}) and worst in {worst} ({metric.format(scores[worst])})."
     )
 
@@ -46,8 +48,8 @@ def prediction_interval(scores: Sequence[float], metric: Metric) -> tuple[float,
     """Where the score of one further environment lies with 95 %, by Student's t, within what the metric can be."""
     values = np.asarray(scores)
     half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) * math.sqrt(1 + 1 / len(values))
-    highest = math.inf if metric.name == "nll" else 1.0
-    return max(float(values.mean() - half), 0.0), min(float(values.mean() + half), highest)
+    mean = float(values.mean())
+    return within_range(metric.name, mean - half), within_range(metric.name, mean + half)
 
 
 def trust(held: HeldOut) -> str:

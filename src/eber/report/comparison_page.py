@@ -10,9 +10,9 @@ from eber.compare.summary import ComparisonSummary
 from eber.experiments.results import Results
 from eber.files import write_atomically
 from eber.report import comparison_answers as answers
-from eber.report.charts import library
+from eber.report.charts import SYMBOLS, library
 from eber.report.comparison_tables import fold_table, ranking, ranking_caption
-from eber.report.environment_charts import latent_charts, resemblance_chart, uncertainty_chart
+from eber.report.environment_charts import class_marks, latent_charts, resemblance_chart, uncertainty_chart
 from eber.report.held_out import HeldOut
 from eber.report.page import PAGE_FILE
 from eber.report.score_charts import calibration_charts, fold_chart, ranking_chart
@@ -54,6 +54,7 @@ def write_comparison_page(results: Results, record: ComparisonRecord, summary: C
             "latent": latent_charts(held, record.classes),
             "uncertainty": uncertainty_chart(held),
         },
+        marks=[{**mark, "text": SYMBOLS[mark["symbol"]]} for mark in class_marks(record.classes)],
         library=library(),
         environments=list(record.environments.items())[:SHOWN_ENVIRONMENTS],
         hidden_environments=max(len(record.environments) - SHOWN_ENVIRONMENTS, 0),

@@ -17,6 +17,7 @@ MAX_WRITTEN = 12
 """Environments that a heat map has room to write its values for."""
 MAX_PANELS = 12
 ROW_HEIGHT = 30
+LONGEST_TITLE = 18
 HEAT = ((0.0, "#7f7d78"), (0.33, "#a69d75"), (0.66, "#d3c164"), (1.0, "#fee838"))
 """The upper half of cividis, on all of which black can be read."""
 
@@ -30,6 +31,7 @@ def resemblance_chart(held: HeldOut) -> Chart | None:
     matrix = np.full((len(folds), len(names)), np.nan)
     for i, arrays in enumerate(held.eber.values()):
         matrix[i, [names.index(str(name)) for name in arrays["environments"]]] = arrays["p_e"]
+    few = len(names) <= MAX_WRITTEN
     figure = new_figure(150 + ROW_HEIGHT * len(folds))
     figure.add_heatmap(
         z=matrix,
@@ -40,8 +42,8 @@ def resemblance_chart(held: HeldOut) -> Chart | None:
         zmax=float(np.nanmax(matrix)),
         colorscale=HEAT,
         textfont={"color": "#101010"},
-        colorbar={"title": {"text": "mean p(e|x)", "side": "right"}, "thickness": 12},
-        texttemplate="%{z:.2f}" if len(names) <= MAX_WRITTEN else None,
+        colorbar={"title": {"text": "mean p(e|x)", "side": "right", "font": {"size": 13}}, "thickness": 12},
+        texttemplate="%{z:.2f}" if few else None,
         hovertemplate="%{customdata}: %{z:.3f}<extra></extra>",
         hoverongaps=False,
         xgap=1,
@@ -52,7 +54,8 @@ def resemblance_chart(held: HeldOut) -> Chart | None:
         tickmode="array",
         tickvals=list(range(len(names))),
         ticktext=[label(name) for name in names],
-        tickangle=-40,
+        tickangle=-40 if few else -90,
+        tickfont_size=13 if few else 10,
         showgrid=False,
         title_text="training environment",
     )
@@ -143,29 +146,34 @@ def _latent_lines(held: HeldOut, classes: Sequence[str]) -> Chart:
 def _latent_panel(held: HeldOut, fold: str, j: int, classes: Sequence[str]) -> Chart:
     arrays = held.eber[fold]
     z, labels = arrays["latent"].astype(np.float64), arrays["label"][arrays["latent_rows"]]
-    figure = new_figure(290, title={"text": label(fold), "font": {"size": 14}, "x": 0, "xref": "paper", "y": 0.98})
-    figure.update_layout(margin_t=32, legend={"y": -0.25, "yanchor": "top"})
+    title = {"text": label(fold, LONGEST_TITLE), "font": {"size": 14}, "x": 0, "xref": "paper", "y": 0.98}
+    figure = new_figure(250, title=title, margin_t=32, showlegend=False)
     lines = []
     for k, name in enumerate(classes):
         mine = z[labels == k]
         figure.add_scatter(x=np.round(mine[:, 0], 3), y=np.round(mine[:, 1], 3), **_dots(k, classes))
         if len(mine):
             lines.append([name, str(len(mine)), f"{mine[:, 0].mean():.2f}", f"{mine[:, 1].mean():.2f}"])
-    figure.update_xaxes(title_text="first coordinate of E[z|x]")
+    figure.update_xaxes(title_text="E[z|x], first")
     figure.update_yaxes(title_text="second")
     heads = ("Class", "Rows shown", "Mean, first", "Mean, second")
     return Chart(f"latent-{j}", figure, f"Two latent coordinates of the rows of {fold} by class.", heads, lines)
 
 
+def class_marks(classes: Sequence[str]) -> list[dict[str, str]]:
+    """The legend of the latent space: each class with its mark and colour."""
+    symbols = list(SYMBOLS)
+    return [
+        {"name": name, "symbol": symbols[(k + 1) % len(symbols)], "colour": PALETTE[k % len(PALETTE)]}
+        for k, name in enumerate(classes)
+    ]
+
+
 def _dots(k: int, classes: Sequence[str]) -> dict[str, object]:
+    mark = class_marks(classes)[k]
     return {
         "mode": "markers",
-        "name": plain(classes[k]),
-        "marker": {
-            "size": 5,
-            "opacity": 0.7,
-            "color": PALETTE[k % len(PALETTE)],
-            "symbol": SYMBOLS[(k + 1) % len(SYMBOLS)],
-        },
-        "hovertemplate": "%{x:.2f}<extra>" + plain(classes[k]) + "</extra>",
+        "name": plain(mark["name"]),
+        "marker": {"size": 5, "opacity": 0.7, "color": mark["colour"], "symbol": mark["symbol"]},
+        "hovertemplate": "%{x:.2f}<extra>" + plain(mark["name"]) + "</extra>",
     }

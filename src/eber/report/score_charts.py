@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy import stats
 
-from eber.compare.intervals import half_width
+from eber.compare.intervals import half_width, within_range
 from eber.compare.summary import ComparisonSummary
 from eber.metrics import Metric, reliability
 from eber.report.charts import QUIET, SYMBOLS, Chart, new_figure, plain, rows_on
@@ -65,10 +65,11 @@ def fold_chart(held: HeldOut) -> Chart:
     figure = new_figure(150 + FOLD_HEIGHT * len(summary.folds))
     lines = []
     others = max(len(summary.rows) - 1, 1)
+    first_mark, *marks = SYMBOLS
     for j, row in enumerate(sorted(summary.rows, key=lambda row: row.method == advised)):
         first = row.method == advised
         x = [row.by_fold.get(fold, {}).get(metric.name, math.nan) for fold in summary.folds]
-        half = [_half_width(held, row.method, fold) for fold in summary.folds] if first else []
+        bounds = [_bounds(held, advised, fold, value) for fold, value in zip(summary.folds, x, strict=True) if first]
         figure.add_scatter(
             x=x,
             # The advised method in the middle of a fold's line, the others spread around it so that none hides another.
@@ -77,18 +78,25 @@ def fold_chart(held: HeldOut) -> Chart:
             mode="markers",
             name=row.method,
             marker={
-                "symbol": SYMBOLS[0] if first else f"{SYMBOLS[1 + j % (len(SYMBOLS) - 1)]}-open",
+                "symbol": first_mark if first else f"{marks[j % len(marks)]}-open",
                 "size": 12 if first else 9,
                 "color": PALETTE[0] if first else (*PALETTE[1:4], QUIET)[j % 4],
                 "line": {"width": 0 if first else 1.5},
             },
-            error_x={"type": "data", "array": half, "thickness": 2.5, "width": 0} if first else None,
+            error_x={
+                "type": "data",
+                "symmetric": False,
+                "array": [high - value for (_, high), value in zip(bounds, x, strict=False)],
+                "arrayminus": [value - low for (low, _), value in zip(bounds, x, strict=False)],
+                "thickness": 2.5,
+                "width": 0,
+            },
             hovertemplate="%{customdata}: " + row.method + " %{x:.3f}<extra></extra>",
         )
         if first:
             lines = [
-                [fold, metric.format(value), _interval(value, width, metric)]
-                for fold, value, width in zip(summary.folds, x, half, strict=True)
+                [fold, metric.format(value), _interval(low, high, metric)]
+                for fold, value, (low, high) in zip(summary.folds, x, bounds, strict=True)
             ]
     rows_on(figure, summary.folds)
     figure.update_xaxes(title_text=_axis(summary))
@@ -155,13 +163,18 @@ def calibration_charts(held: HeldOut, classes: list[str]) -> list[Chart]:
     return charts
 
 
-def _half_width(held: HeldOut, method: str, fold: str) -> float:
-    widths = [half_width(held.summary.metric.name, *part) for part in held.predictions(method, fold)]
-    return float(np.mean(widths)) if widths else math.nan
+def _bounds(held: HeldOut, method: str, fold: str, value: float) -> tuple[float, float]:
+    """95 % interval of a score over the rows of its fold, the mean width over seeds."""
+    name = held.summary.metric.name
+    widths = [half_width(name, *part) for part in held.predictions(method, fold)]
+    half = float(np.mean(widths)) if widths else math.nan
+    if math.isnan(half) or math.isnan(value):
+        return math.nan, math.nan
+    return within_range(name, value - half), within_range(name, value + half)
 
 
-def _interval(value: float, half: float, metric: Metric) -> str:
-    return MISSING if math.isnan(half) else f"{metric.format(value - half)} to {metric.format(value + half)}"
+def _interval(low: float, high: float, metric: Metric) -> str:
+    return MISSING if math.isnan(low) else f"{metric.format(low)} to {metric.format(high)}"
 
 
 def _axis(summary: ComparisonSummary) -> str:
