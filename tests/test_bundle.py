@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -137,6 +139,8 @@ def test_adaptation_reports_and_changes_the_environments_weights(tmp_path: Path,
         (lambda t: t.rename(columns={"age": "Age"}), "Did you mean 'Age'"),
         (lambda t: t.assign(age="old"), "row 1 has 'old'"),
         (lambda t: t.assign(ventilated="perhaps"), "true/false or yes/no"),
+        (lambda t: t.assign(age="1,234.5"), "row 1 has '1,234.5'"),
+        (lambda t: t.assign(age="2020-01-01"), "row 1 has '2020-01-01'"),
         (lambda t: t.iloc[:0], "no rows"),
     ],
 )
@@ -148,6 +152,53 @@ def test_files_that_do_not_fit_the_model_are_refused_and_leave_nothing(
     with pytest.raises(ValueError, match=says):
         predict_file(bundle, bad, tmp_path / "out" / "p.parquet")
     assert not list((tmp_path / "out").glob("*")) if (tmp_path / "out").exists() else True
+
+
+@pytest.mark.parametrize("kind", [str, "category", "float32"])
+def test_the_same_values_in_another_type_are_the_same_answers(
+    tmp_path: Path, bundle: Bundle, new: Path, kind: str
+) -> None:
+    """A model fitted on CSV is used on Parquet, in which numbers may be numbers, texts or categories."""
+    table = pd.read_csv(new, dtype={"age": "float64"})
+    other = tmp_path / "new.parquet"
+    table.assign(age=table["age"].astype(kind)).to_parquet(other)
+    for path, out in ((new, "a.parquet"), (other, "b.parquet")):
+        predict_file(bundle, path, tmp_path / out)
+    first, second = (pd.read_parquet(tmp_path / out) for out in ("a.parquet", "b.parquet"))
+    np.testing.assert_allclose(first["p(1)"], second["p(1)"], rtol=1e-6)
+
+
+def test_dates_where_numbers_were_are_refused(tmp_path: Path, bundle: Bundle, new: Path) -> None:
+    table = pd.read_csv(new)
+    other = tmp_path / "new.parquet"
+    table.assign(age=pd.Timestamp("2020-01-01")).to_parquet(other)
+    with pytest.raises(
+        ValueError, match=r"'age' of .* holds numbers in the data of the fit, but values of type timest"
+    ):
+        predict_file(bundle, other, tmp_path / "p.parquet")
+
+
+def test_memory_does_not_grow_with_the_rows(tmp_path: Path, bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five times the rows, the same peak: of NumPy's arrays, and of Arrow's as each batch is at hand."""
+    batches, features = prediction.TableFile.batches, prediction._features
+    arrow: list[int] = []
+    monkeypatch.setattr(prediction.TableFile, "batches", lambda self, columns: batches(self, columns, 1000))
+    monkeypatch.setattr(prediction, "_features", lambda *a: (arrow.append(pa.total_allocated_bytes()), features(*a))[1])
+    monkeypatch.setattr(prediction, "ADAPTATION_ROWS", 1000)
+    draw = draw_hospitals(2000, random_state=9).drop(columns=["sepsis", "hospital"])
+    peaks = []
+    for repeats in (3, 15):
+        path = tmp_path / f"{repeats}.parquet"
+        pd.concat([draw] * repeats).to_parquet(path, row_group_size=1000)
+        arrow.clear()
+        before = pa.total_allocated_bytes()
+        tracemalloc.start()
+        report = predict_file(bundle, path, tmp_path / "p.parquet", adapt=True)
+        peaks.append((tracemalloc.get_traced_memory()[1], max(arrow) - before))
+        tracemalloc.stop()
+        assert report.rows == 2000 * repeats
+    for short, long in zip(*peaks, strict=True):
+        assert long < 1.3 * short
 
 
 def test_values_and_columns_never_seen_are_counted(tmp_path: Path, bundle: Bundle, new: Path) -> None:

@@ -5,18 +5,27 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
+import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
+from eber import IRMClassifier
 from eber.datasets.base import MultiEnvironmentData
 from eber.exceptions import NonFiniteLossError
 from eber.model_selection import (
     SELECTION_RULES,
     Fold,
+    choose_penalty_weight,
     choose_weight,
     find_rule,
     leave_one_environment_out,
+    selection_folds,
     subsample,
     training_domain_cross_validation,
     training_domain_validation,
@@ -128,3 +137,75 @@ def test_a_subsample_takes_as_many_rows_of_each_environment_and_zero_takes_all()
 def test_an_unknown_rule_is_named_with_the_known_ones() -> None:
     with pytest.raises(ValueError, match=r"no selection rule 'best'; there are leave_one_environment_out"):
         find_rule("best")
+
+
+def test_an_environment_with_a_class_of_its_own_is_never_left_out() -> None:
+    folds = leave_one_environment_out(data_with([(3, 4), (0, 6), (7, 8), (5, 0)]))
+    assert len(folds) == 4
+    alone = data_with([(3, 0), (4, 0), (0, 6)])
+    assert [set(alone.environments[rows]) for _, rows in leave_one_environment_out(alone)] == [{"e0"}, {"e1"}]
+
+
+def test_many_environments_are_left_out_whole_in_twenty_folds() -> None:
+    data = data_with([(2, 3)] * 45)
+    folds = leave_one_environment_out(data)
+    assert len(folds) == 20
+    for fitted_on, validated_on in folds:
+        assert not set(data.environments[fitted_on]) & set(data.environments[validated_on])
+
+
+@pytest.fixture
+def hospitals() -> tuple[pd.DataFrame, pd.Series, pd.Series]:
+    """A table as a user of scikit-learn has it, with a column on another scale."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(120, 2)), columns=["age", "lactate"])
+    y = pd.Series(np.where(X["age"] + rng.normal(size=120) > 0, "sick", "well"))
+    return X.assign(age=1000 * X["age"]), y, pd.Series(np.repeat(["a", "b", "c"], 40))
+
+
+def test_a_weight_is_chosen_for_a_pipeline_on_a_data_frame(
+    hospitals: tuple[pd.DataFrame, pd.Series, pd.Series],
+) -> None:
+    """As by hand: everything, preprocessing too, is fitted on the rows of the fold alone."""
+    X, y, hospital = hospitals
+    grid = (0.1, 1000.0)
+    with sklearn.config_context(enable_metadata_routing=True):
+        irm = IRMClassifier(epochs=2, random_state=0).set_fit_request(environments=True)
+        pipeline = make_pipeline(StandardScaler(), irm)
+        choice = choose_penalty_weight(
+            pipeline,
+            X,
+            y,
+            environments=hospital,
+            grid=grid,
+            rule="leave_one_environment_out",
+            parameter="irmclassifier__penalty_weight",
+        )
+    for weight in grid:
+        losses = []
+        for name in "abc":
+            out = (hospital == name).to_numpy()
+            scaler = StandardScaler().fit(X[~out])
+            clf = IRMClassifier(epochs=2, random_state=0, penalty_weight=weight)
+            clf.fit(scaler.transform(X[~out]), y[~out], environments=hospital[~out])
+            losses.append(log_loss(y[out], clf.predict_proba(scaler.transform(X[out]))))
+        assert choice.losses[weight] == pytest.approx(np.mean(losses), abs=1e-9)
+    assert choice.weight == min(choice.losses, key=lambda weight: choice.losses[weight])
+    assert pipeline[-1].penalty_weight == IRMClassifier().penalty_weight
+
+
+@pytest.mark.parametrize("rule", SELECTION_RULES)
+def test_scikit_learns_search_by_a_rule_chooses_the_same(
+    hospitals: tuple[pd.DataFrame, pd.Series, pd.Series], rule: str
+) -> None:
+    X, y, hospital = hospitals
+    X = (X - X.mean()) / X.std()
+    grid = (0.1, 1.0, 1000.0)
+    with sklearn.config_context(enable_metadata_routing=True):
+        irm = IRMClassifier(epochs=2, random_state=0).set_fit_request(environments=True)
+        search = GridSearchCV(
+            irm, {"penalty_weight": grid}, scoring="neg_log_loss", cv=selection_folds(rule, y, hospital), refit=False
+        )
+        search.fit(X, y, environments=hospital)
+    choice = choose_penalty_weight(irm, X, y, environments=hospital, grid=grid, rule=rule)
+    np.testing.assert_allclose(-search.cv_results_["mean_test_score"], list(choice.losses.values()), rtol=1e-9)

@@ -8,6 +8,9 @@ All rules see training environments only, and ask one of two questions:
 - `training_domain_validation`: how well does it do on new rows of the environments it was trained on? One fit for each
   weight, on nearly as many rows as the final one; the name is DomainBed's (Gulrajani and Lopez-Paz 2021).
   `training_domain_cross_validation` asks the same five times over, for data sets that are too small to trust one fold.
+
+`choose_penalty_weight` searches a grid of weights by one of them; `selection_folds` gives their folds to scikit-learn's
+own searches, as `cv`.
 """
 
 from __future__ import annotations
@@ -18,11 +21,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.model_selection import LeaveOneGroupOut, StratifiedKFold
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.model_selection import GroupKFold, LeaveOneGroupOut, StratifiedKFold
 
 from eber.datasets.base import MultiEnvironmentData
 from eber.exceptions import NonFiniteLossError
+from eber.metrics import negative_log_likelihood
 
 Fold = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Rows to fit on, rows to validate on."""
@@ -32,6 +37,8 @@ SelectionRule = Callable[[MultiEnvironmentData, int], list[Fold]]
 
 N_FOLDS = 5
 """A fifth of the rows validates."""
+MAX_FOLDS = 20
+"""Folds in which many environments are left out."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +50,27 @@ class Choice:
 
 
 def leave_one_environment_out(data: MultiEnvironmentData, random_state: int = 0) -> list[Fold]:
-    """Each training environment in turn validates a fit on all others; nothing is drawn."""
+    """Each training environment in turn validates a fit on all others; nothing is drawn.
+
+    An environment without which a class would have no row left is fitted on in every fold. More than `MAX_FOLDS`
+    environments are left out in as many folds of whole environments, of about equal size.
+    """
     names = data.environment_names
     if len(names) < 3:
         raise ValueError(
             f"{data.name} has {len(names)} training environments ({', '.join(map(str, names))}): with one of them left "
             "out, a penalty has nothing to compare. Use training_domain_validation."
         )
-    return list(LeaveOneGroupOut().split(data.X, groups=data.environments))
+    n_classes = len(np.unique(data.y))
+    splitter = LeaveOneGroupOut() if len(names) <= MAX_FOLDS else GroupKFold(MAX_FOLDS)
+    folds = [
+        fold
+        for fold in splitter.split(data.X, groups=data.environments)
+        if len(np.unique(data.y[fold[0]])) == n_classes
+    ]
+    if not folds:
+        raise ValueError(f"{data.name}: each training environment has a class of its own, so none can be left out.")
+    return folds
 
 
 def training_domain_validation(data: MultiEnvironmentData, random_state: int = 0) -> list[Fold]:
@@ -86,6 +106,72 @@ def find_rule(name: str) -> SelectionRule:
     if name not in SELECTION_RULES:
         raise ValueError(f"There is no selection rule {name!r}; there are {', '.join(SELECTION_RULES)}.")
     return SELECTION_RULES[name]
+
+
+def selection_folds(rule: str, y: ArrayLike, environments: ArrayLike, random_state: int = 0) -> list[Fold]:
+    """The folds of a rule, for the `cv` of scikit-learn's `GridSearchCV`, `cross_val_score` and the like.
+
+    Parameters
+    ----------
+    rule : str
+        A key of `SELECTION_RULES`: "leave_one_environment_out", "training_domain_validation" or
+        "training_domain_cross_validation".
+    y, environments : array-like of shape (n,)
+        Of the training rows alone: rows of the environment that is held out for the test have no place here.
+    random_state : int
+        Of the rules that draw.
+
+    Returns
+    -------
+    list of tuple
+        For each fold, the rows to fit on and the rows to validate on.
+    """
+    labels = np.asarray(y)
+    # A rule looks at labels and environments; of X it needs no more than the number of rows.
+    rows = np.arange(len(labels))[:, None]
+    return find_rule(rule)(MultiEnvironmentData(rows, labels, np.asarray(environments)), random_state)
+
+
+def choose_penalty_weight(
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    environments: ArrayLike,
+    grid: Iterable[float],
+    rule: str,
+    parameter: str = "penalty_weight",
+    random_state: int = 0,
+) -> Choice:
+    """The penalty weight with the least NLL on validation rows, by a named rule.
+
+    Parameters
+    ----------
+    estimator : IRMClassifier, VRExClassifier, FishrClassifier, or a pipeline that ends in one
+        Not fitted, and left as it is. A pipeline is fitted anew on each fold, preprocessing included; it needs
+        scikit-learn's metadata routing for `environments`.
+    X : array or DataFrame of shape (n, d)
+    y, environments : array-like of shape (n,)
+        Of the training rows alone.
+    grid : iterable of float
+        Weights to try.
+    rule : str
+        As for `selection_folds`.
+    parameter : str
+        The weight's name in `estimator`, such as "irmclassifier__penalty_weight" in a pipeline.
+    random_state : int
+        Of the folds; that of the fits is the estimator's.
+    """
+    labels, names = np.asarray(y), np.asarray(environments)
+
+    def loss(weight: float, fold: Fold) -> float:
+        fitted_on, validated_on = fold
+        fitted = clone(estimator).set_params(**{parameter: weight})
+        fitted.fit(_rows(X, fitted_on), labels[fitted_on], environments=names[fitted_on])
+        proba = fitted.predict_proba(_rows(X, validated_on))
+        return negative_log_likelihood(labels[validated_on], proba, fitted.classes_)
+
+    return choose_weight(grid, selection_folds(rule, labels, names, random_state), loss)
 
 
 def choose_weight(
@@ -127,6 +213,11 @@ def subsample(data: MultiEnvironmentData, rows_per_environment: int, random_stat
         rows = np.flatnonzero(data.environments == name)
         kept.append(rng.permutation(rows)[:rows_per_environment])
     return data.select(np.sort(np.concatenate(kept)))
+
+
+def _rows(X: Any, rows: NDArray[np.int64]) -> Any:
+    """Rows of an array or of a DataFrame, which keeps its column names."""
+    return X.iloc[rows] if hasattr(X, "iloc") else np.asarray(X)[rows]
 
 
 def _strata(data: MultiEnvironmentData) -> NDArray[np.int64]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from pathlib import Path
 
@@ -9,20 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from tests.browser import assert_shown_and_printed, needs_browser
+from tests.command_line import eber
 
-from eber.cli.main import main
+from eber.compare.methods import Effort
 
 NAMES = ["--label", "sepsis", "--environment", "hospital"]
-
-
-def eber(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
-    """Run the command line in this process; its status."""
-    monkeypatch.setattr("sys.argv", ["eber", *map(str, arguments)])
-    try:
-        main()
-    except SystemExit as end:
-        return int(end.code or 0)
-    return 0
 
 
 @pytest.fixture(scope="module")
@@ -68,13 +61,34 @@ def test_fit_and_predict(
     card = (model / "card.md").read_text()
     assert "| Birchwood |" in card
     assert "'ward' is not used: left out as you asked" in card
+    facts, table = json.loads((model / "card.json").read_text()), pd.read_csv(hospitals)
+    assert facts["data"]["sha256"] == hashlib.sha256(hospitals.read_bytes()).hexdigest()
+    sizes = {entry["name"]: entry["rows"] for entry in facts["data"]["environments"]}
+    assert sizes == table["hospital"].value_counts().to_dict()
+    assert facts["settings"]["random_state"] == 0
+    assert {"eber", "python", "torch", "numpy"} <= set(facts["versions"])
+    assert {entry["held_out"] for entry in facts["held_out_scores"]} == set(table["hospital"])
+    assert all(0 < entry["nll"] < 5 for entry in facts["held_out_scores"])
     assert eber(monkeypatch, "predict", model, hospitals, "--out", answers, "--adapt", "--keep", "age") == 0
     said = capsys.readouterr().out
-    assert "Estimated mixture" in said
-    assert "trust" in said
-    table = pd.read_parquet(answers)
-    assert len(table) == len(pd.read_csv(hospitals))
-    assert {"age", "patient_id", "predicted", "p(0)", "p(1)", "z1", "p(environment Dunmore)"} <= set(table)
+    for words in ("Estimated mixture", "Likelihood gain", "sharpness of p(e|x)", "effective sample size", "trust"):
+        assert words in said
+    predicted = pd.read_parquet(answers)
+    assert predicted["age"].tolist() == table["age"].astype(str).tolist()
+    assert {"age", "patient_id", "predicted", "p(0)", "p(1)", "z1", "p(environment Dunmore)"} <= set(predicted)
+
+
+def test_the_card_of_a_penalised_method_names_the_rule_of_its_weight(
+    hospitals: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("eber.compare.methods.THOROUGH", Effort(4, (1.0, 10.0)))
+    options = ["--method", "irm", "--no-scores", "--out", tmp_path / "model"]
+    rule = ["--selection", "leave_one_environment_out"]
+    assert eber(monkeypatch, "fit", hospitals, *NAMES, *options, *rule) == 0
+    card = (tmp_path / "model" / "card.md").read_text()
+    assert "chosen from 1, 10 by leave one environment out within the training environments" in card
+    assert eber(monkeypatch, "fit", hospitals, *NAMES, *options, *rule, "--quick") == 2
+    assert "--quick tries a single penalty weight" in capsys.readouterr().err
 
 
 def test_compare_leaves_scores_and_a_page(compared: Path) -> None:
@@ -96,11 +110,34 @@ def test_the_page_answers_in_order_and_asks_for_nothing(compared: Path) -> None:
         "What is suspicious in the data?",
         "What was compared",
     ]
-    assert page.count('<svg role="img"') == 5
+    slots = re.findall(r'<div class="chart" id="(.*?)" role="img" aria-label=".+?"', page)
+    calibration = [f"chart-calibration-{j}" for j in range(4)]
+    assert slots == [
+        "chart-ranking",
+        "chart-folds",
+        *calibration,
+        "chart-resemblance",
+        "chart-latent",
+        "chart-uncertainty",
+    ]
+    assert page.count("<details>") == len(slots) - 1, "every chart has its numbers beside it; the ranking is a table"
     assert "&lt;b&gt;Ash &amp; ford&lt;/b&gt;" in page
     assert "<b>Ash" not in page
-    references = re.findall(r'(?:src|href)="([^"#][^"]*)"', page)
-    assert all(reference.startswith("data:") for reference in references)
+    own = re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
+    assert not re.findall(r'(?:src|href)="([^"#][^"]*)"', own)
+    assert "default-src 'none'" in page
+
+
+def test_each_section_begins_with_its_answer(compared: Path) -> None:
+    page = (compared / "report.html").read_text()
+    answers = re.findall(r'</h2>\n<p class="lead">(.*?)</p>', page)
+    assert len(answers) == 6
+    for answer, says in zip(
+        answers,
+        ("Use |tie", r"(?i)19 of 20 new environments", "ECE", r"entropy", r"disagreement between", "found|finding"),
+        strict=True,
+    ):
+        assert re.search(says, answer), answer
 
 
 def test_a_second_run_computes_nothing_and_report_writes_the_same_page(
@@ -128,6 +165,7 @@ def test_a_browser_shows_and_prints_it_without_complaint(compared: Path, tmp_pat
         (["compare", "nowhere.csv", *NAMES], "There is no file"),
         (["compare", "TABLE", *NAMES, "--methods", "magic"], "unknown"),
         (["compare", "TABLE", *NAMES, "--metric", "magic"], "no metric"),
+        (["compare", "TABLE", *NAMES, "--selection", "test"], "no selection rule 'test'; there are leave_one_env"),
         (["compare", "TABLE", "--label", "sepsis", "--environment", "country"], "needs at least two"),
         (["compare", "TABLE", "--label", "sepsis", "--environment", "patient_id"], "names rows, not environments"),
         (["compare", "TABLE", "--label", "sepsis", "--environment", "hospital", "--drop", "nothing"], "no column"),

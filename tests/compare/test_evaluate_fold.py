@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,12 +11,13 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
 
-from eber import EBERClassifier
-from eber.compare.methods import BOOSTING, LOGISTIC, Effort, choose_penalty_weight, fit_method
+from eber import EBERClassifier, VRExClassifier
+from eber.compare.methods import BOOSTING, LOGISTIC, Effort, fit_method
 from eber.compare.running import ADAPTED, evaluate_fold
-from eber.datasets.base import MultiEnvironmentData
 from eber.datasets.hospitals import draw_hospitals
+from eber.exceptions import EnvironmentWarning
 from eber.experiments.cell import MAIN
+from eber.model_selection import SELECTION_RULES, selection_folds
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.training import TrainingTable, read_training_table
 
@@ -72,28 +74,29 @@ def test_the_labels_of_held_out_rows_have_no_part_in_a_fit(table: TrainingTable)
         np.testing.assert_array_equal(before, after)
 
 
-def test_the_penalty_weight_is_the_one_with_the_least_validation_loss(table: TrainingTable) -> None:
+@pytest.mark.parametrize("rule", SELECTION_RULES)
+def test_the_penalty_weight_is_the_one_that_the_rule_chooses_by_hand(table: TrainingTable, rule: str) -> None:
     X, y, environments, *_ = split(table, "Ashford")
+    losses = {}
+    for weight in TINY.penalty_weights:
+        clf = VRExClassifier(epochs=TINY.epochs(len(y)), batch_size=64, random_state=0, penalty_weight=weight)
+        losses[weight] = np.mean(
+            [
+                log_loss(y[rest], clf.fit(X[rows], y[rows], environments=environments[rows]).predict_proba(X[rest]))
+                for rows, rest in selection_folds(rule, y, environments)
+            ]
+        )
+    fitted = fit_method("V-REx", X, y, environments, 0, replace(TINY, selection=rule))
+    assert fitted.penalty_weight == min(losses, key=lambda weight: losses[weight])
+    assert fitted.classifier.penalty_weight == fitted.penalty_weight
 
-    class Oracle:
-        """Knows the labels of the rows that it was not fitted on; the less, the farther its weight is from 10."""
 
-        classes_ = np.array([0, 1])
-
-        def __init__(self, labels: np.ndarray, weight: float) -> None:
-            self.labels, self.wrong = labels, 0.01 + 0.4 * abs(np.log10(weight) - 1)
-
-        def predict_proba(self, X: np.ndarray) -> np.ndarray:
-            p = np.where(self.labels == 1, 1 - self.wrong, self.wrong)
-            return np.stack([1 - p, p], 1)
-
-    train = MultiEnvironmentData(X, y, environments)
-
-    def fit(rows: np.ndarray, weight: float) -> Oracle:
-        return Oracle(np.delete(y, rows), weight)
-
-    assert choose_penalty_weight(fit, train, 0, (1.0, 10.0, 100.0)) == 10.0
-    assert choose_penalty_weight(fit, train, 0, (7.0,)) == 7.0
+def test_a_weight_that_cannot_be_chosen_is_the_middle_one_and_says_so(table: TrainingTable) -> None:
+    X, y, environments, *_ = split(table, "Ashford")
+    two = np.isin(environments, ["Birchwood", "Dunmore"])
+    effort = replace(TINY, penalty_weights=(1.0, 7.0, 10.0), selection="leave_one_environment_out")
+    with pytest.warns(EnvironmentWarning, match=r"penalty weight is 7, not chosen.*2 training environments"):
+        assert fit_method("V-REx", X[two], y[two], environments[two], 0, effort).penalty_weight == 7.0
 
 
 def test_epochs_shrink_as_tables_grow() -> None:

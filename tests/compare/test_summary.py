@@ -39,7 +39,9 @@ def test_a_clear_winner_is_called_one() -> None:
     summary = summary_of({"EBER": list(base), "ERM": list(base + 0.2 + 0.01 * rng.normal(size=8))})
     assert summary.leader.method == "EBER"
     assert summary.rivals == []
-    assert "significantly better than ERM" in summary.verdict
+    assert summary.recommended.method == "EBER"
+    assert summary.verdict.startswith("Use EBER: over 8 held-out environments it is significantly better (NLL 0.")
+    assert "than ERM (p < 0.001)." in summary.verdict
 
 
 def test_methods_that_cannot_be_told_apart_are_named_and_the_simplest_is_advised() -> None:
@@ -48,8 +50,12 @@ def test_methods_that_cannot_be_told_apart_are_named_and_the_simplest_is_advised
     swings = 0.05 * np.array([1, -1, 1, -1, 1, -1, 1, -1])
     summary = summary_of({"EBER": list(base), LOGISTIC: list(base + swings + 0.001)})
     assert len(summary.rivals) == 1
-    assert "cannot be told apart" in summary.verdict
-    assert "Logistic regression" in summary.verdict
+    assert summary.verdict.startswith(
+        "It is a tie: over 8 held-out environments, EBER and Logistic regression cannot be"
+    )
+    assert summary.recommended.method == LOGISTIC
+    assert "Use Logistic regression, the simplest of these" in summary.verdict
+    assert "significantly" not in summary.verdict
 
 
 def test_higher_is_better_turns_the_ranking() -> None:

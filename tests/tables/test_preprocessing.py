@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from eber.tables.preprocessing import FARTHEST, MAX_LEVELS, Preprocessing
 from eber.tables.schema import Feature, FeatureKind, Schema
@@ -48,6 +48,21 @@ def test_categories_as_scikit_learn() -> None:
     reference = OneHotEncoder(sparse_output=False).fit_transform(known)
     assert X[[0, 1, 3, 4], :3].tolist() == reference.tolist()
     assert X[2].tolist() == [0, 0, 0, 1]
+
+
+def test_steps_as_scikit_learn() -> None:
+    """The number of the step, standardised; what is no step counts as missing and is reported."""
+    steps = ("none", "mild", "moderate", "severe")
+    values = ["mild", "severe", "none", "mild", "moderate"]
+    columns = FeatureColumns({"x": pa.array(values)}, 5)
+    fitted = Preprocessing.fit(columns, Schema("y", "e", (Feature("x", "ordinal", steps=steps),), (), {}))
+    ranks = OrdinalEncoder(categories=[list(steps)]).fit_transform(np.array(values, dtype=object)[:, None])
+    np.testing.assert_allclose(fitted.transform(columns), StandardScaler().fit_transform(ranks))
+    strange = FeatureColumns({"x": pa.array(["awful", "mild", None])}, 3)
+    X = fitted.transform(strange)
+    assert X[0, 0] == X[1, 0] == X[2, 0], "the median step for what is missing"
+    assert fitted.unseen(strange) == {"x": (1, "awful")}
+    assert Preprocessing.from_json(json.loads(json.dumps(fitted.to_json()))) == fitted
 
 
 def test_values_never_seen_are_none_of_the_known_ones_and_are_counted() -> None:

@@ -67,6 +67,24 @@ def test_a_few_odd_texts_among_numbers_count_as_missing_and_are_named(tmp_path: 
     assert any("'<1'" in note for note in table.notes)
 
 
+def test_decimal_commas_and_missing_values_are_read_as_what_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    forms = ["1,5", "-2", "3,25e1", "", "NA", "-", "?", "null", "NaN", " 4,0 "]
+    rows = [f"s{j % 2};{j % 4 // 2};{form}" for j, form in enumerate(forms)]
+    path.write_text("site;y;dose\n" + "\n".join(rows) + "\n")
+    dose = read_training_table(path, label="y", environment="site").columns.values["dose"]
+    np.testing.assert_array_equal(dose, [1.5, -2, 32.5, *[np.nan] * 6, 4.0])
+
+
+def test_an_unclosed_quote_does_not_swallow_the_rest(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text('site,y,note\na,0,fine\nb,1,"open\na,1,lost\nb,0,lost\n')
+    with pytest.raises(ValueError, match=r"never closed, before 'open'"):
+        read_training_table(path, label="y", environment="site")
+    path.write_text('site,y,x,size\na,0,1,5" pipe\nb,1,2,"two\nlines"\n')
+    assert len(read_training_table(path, label="y", environment="site")) == 2
+
+
 def test_body_mass_index_is_no_row_index(tmp_path: Path, frame: pd.DataFrame) -> None:
     rng = np.random.default_rng(1)
     table = read(tmp_path, frame.assign(body_mass_index=rng.normal(25, 3, 40).round(1), paid=rng.integers(0, 9, 40)))

@@ -4,15 +4,31 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eber.cli.options import Drop, EnvironmentColumn, Features, Label, Quick, Table, columns_named, count
+from eber.cli.options import (
+    Drop,
+    EnvironmentColumn,
+    Features,
+    Label,
+    Quick,
+    Selection,
+    Table,
+    columns_named,
+    count,
+    effort_of,
+    say_notes,
+)
 
 if TYPE_CHECKING:
+    from eber.compare.folds import FoldPlan
+    from eber.compare.methods import Effort
     from eber.compare.record import ComparisonRecord
+    from eber.tables.training import TrainingTable
 
 
 def compare(
@@ -33,6 +49,7 @@ def compare(
     drop: Drop = None,
     features: Features = None,
     quick: Quick = False,
+    selection: Selection = None,
 ) -> None:
     """Compare EBER, its baselines, logistic regression and gradient boosting on a table.
 
@@ -42,7 +59,7 @@ def compare(
     import torch
 
     from eber.compare.folds import plan_folds
-    from eber.compare.methods import METHODS, QUICK, THOROUGH
+    from eber.compare.methods import METHODS
     from eber.compare.preview import expected_seconds
     from eber.compare.record import record_comparison
     from eber.compare.suspicions import find_suspicions
@@ -53,25 +70,24 @@ def compare(
     from eber.tables.training import read_training_table
 
     torch.set_num_threads(1)
+    effort = effort_of(quick, selection)
     find_metric(metric)
     chosen = choose([part.strip() for part in methods.split(",") if part.strip()] or METHODS, METHODS, "method")
     names = open_table(table).names
     dropped = columns_named(drop, names)
     wanted = columns_named(features, names) if features else None
     data = read_training_table(table, label=label, environment=environment, drop=dropped, features=wanted)
+    say_notes(data.notes)
     plan = plan_folds(data.y, data.environments)
-    effort = QUICK if quick else THOROUGH
+    say_notes(plan.remarks)
     folder = out or Path("results") / table.resolve().name.split(".")[0]
-    for note in (*data.notes, *plan.remarks):
-        typer.echo(note, err=True)
-    seconds = expected_seconds(data, chosen, len(plan.folds), seeds, effort, jobs)
-    fits = len(chosen) * len(plan.folds) * seeds
     typer.echo(
-        f"{len(data)} rows, {count(len(data.schema.features), 'feature')}, {len(set(data.environments))} environments: "
-        f"{count(len(chosen), 'method')} x {count(len(plan.folds), 'held-out fold')} x {count(seeds, 'seed')} = "
-        f"{count(fits, 'fit')}, {_duration(seconds)} with {count(jobs, 'job')}. Output: {folder}",
+        f"{len(data)} rows, {count(len(data.schema.features), 'feature')}, {len(set(data.environments))} environments. "
+        f"To be run: {_planned(chosen, plan, seeds, data, effort)}.",
         err=True,
     )
+    seconds = expected_seconds(data, chosen, plan, seeds, effort, jobs)
+    typer.echo(f"This takes {duration(seconds)} with {count(jobs, 'job')}. Output: {folder}", err=True)
     suspicions = find_suspicions(data, plan)
     record = record_comparison(data, plan, effort, metric, suspicions, drop=dropped, features=wanted)
     record.save(folder)
@@ -109,9 +125,30 @@ def show(folder: Path, record: ComparisonRecord) -> None:
     console.print(f"\nReport: {page}", highlight=False)
 
 
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"about {max(round(seconds), 1)} s"
-    if seconds < 90 * 60:
-        return f"about {round(seconds / 60)} min"
-    return f"about {seconds / 3600:.1f} h"
+def _planned(methods: Sequence[str], plan: FoldPlan, seeds: int, table: TrainingTable, effort: Effort) -> str:
+    """What will be run, in numbers: methods x folds x seeds, and what the search of weights adds."""
+    from eber.compare.preview import fits_of
+
+    cells = len(plan.folds) * seeds
+    text = (
+        f"{count(len(methods), 'method')} x {count(len(plan.folds), 'held-out fold')} x {count(seeds, 'seed')} = "
+        f"{count(len(methods) * cells, 'result')}"
+    )
+    searched = {method: fits_of(method, table, effort) for method in methods}
+    searched = {method: fits for method, fits in searched.items() if fits > 1}
+    if not searched:
+        return text
+    return (
+        f"{text}; {', '.join(searched)} with a search of {count(len(effort.penalty_weights), 'penalty weight')} by "
+        f"{effort.selection}, {max(searched.values())} fits each"
+    )
+
+
+def duration(seconds: float) -> str:
+    """A time in words, no more exact than it is known."""
+    if seconds < 50:
+        return f"about {max(5 * round(seconds / 5), 5)} seconds"
+    if seconds < 50 * 60:
+        return f"about {count(max(round(seconds / 60), 1), 'minute')}"
+    hours = round(2 * seconds / 3600) / 2
+    return f"about {hours:g} {'hour' if hours == 1 else 'hours'}"

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import math
-import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from eber.cli.options import Drop, EnvironmentColumn, Features, Label, Quick, Table, columns_named, count
+from eber.cli.options import (
+    Drop,
+    EnvironmentColumn,
+    Features,
+    Label,
+    Quick,
+    Selection,
+    Table,
+    columns_named,
+    count,
+    effort_of,
+    say_notes,
+)
 
 CARD_METRICS = ("nll", "accuracy", "ece", "auroc")
 
@@ -26,6 +37,7 @@ def fit(
     drop: Drop = None,
     features: Features = None,
     quick: Quick = False,
+    selection: Selection = None,
     scores: Annotated[bool, typer.Option(help="Measure leave-one-environment-out scores for the model card.")] = True,
 ) -> None:
     """Fit a model on a table and save it: classifier, preprocessing, columns and a model card."""
@@ -34,7 +46,7 @@ def fit(
 
     from eber.bundle import Bundle, describe
     from eber.compare.folds import FoldPlan, plan_folds
-    from eber.compare.methods import QUICK, THOROUGH, fit_method
+    from eber.compare.methods import fit_method
     from eber.compare.running import evaluate_fold
     from eber.experiments.cell import MAIN
     from eber.experiments.fitting import CLASSIFIERS
@@ -44,6 +56,7 @@ def fit(
     from eber.tables.training import fingerprint, read_training_table
 
     torch.set_num_threads(1)
+    effort = effort_of(quick, selection)
     (chosen,) = choose([method], tuple(CLASSIFIERS), "method")
     names = open_table(table).names
     data = read_training_table(
@@ -54,7 +67,6 @@ def fit(
         features=columns_named(features, names) if features else None,
     )
     say_notes(data.notes)
-    effort = QUICK if quick else THOROUGH
     plan = FoldPlan({}, ())
     entries: list[dict[str, Any]] = []
     if scores:
@@ -78,19 +90,13 @@ def fit(
         messages = list(dict.fromkeys(str(warning.message) for warning in caught))
     for message in messages:
         typer.secho(f"Warning: {message}", fg=typer.colors.YELLOW, err=True)
-    card = describe(data, fitted.classifier, chosen, fingerprint(table), entries, plan.remarks)
+    remarks = [*plan.remarks, *([effort.choice_of_weights] if fitted.penalty_weight is not None else [])]
+    card = describe(data, fitted.classifier, chosen, fingerprint(table), entries, remarks)
     Bundle(fitted.classifier, data.schema, preprocessing, card).save(out)
     typer.echo(
         f"{out}: {chosen} fitted on {len(data)} rows, {count(len(data.schema.features), 'feature')}, "
         f"{count(len(np.unique(data.environments)), 'environment')}. Its model card is {out / 'card.md'}."
     )
-
-
-def say_notes(notes: Sequence[str]) -> None:
-    """What was decided about a table, one sentence a line, on standard error."""
-    for note in notes:
-        typer.echo(note, err=True)
-    sys.stderr.flush()
 
 
 def _without_nan(scores: Mapping[str, float]) -> dict[str, float | None]:

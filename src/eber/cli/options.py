@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from eber.compare.methods import Effort
 
 Table = Annotated[
     Path, typer.Argument(help="CSV (also gzipped), Parquet, or a folder of Parquet files.", show_default=False)
@@ -22,6 +26,33 @@ Features = Annotated[
     typer.Option("--features", help="Use exactly these columns; may be repeated.", show_default=False),
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="Shorter training, no search of weights: a first look.")]
+Selection = Annotated[
+    str | None,
+    typer.Option(
+        "--selection",
+        help="How penalty weights are chosen within the training environments: training_domain_validation (when not "
+        "given), training_domain_cross_validation or leave_one_environment_out.",
+        show_default=False,
+    ),
+]
+
+
+def effort_of(quick: bool, selection: str | None) -> Effort:
+    """The effort that was asked for."""
+    from dataclasses import replace
+
+    from eber.compare.methods import QUICK, THOROUGH
+    from eber.model_selection import find_rule
+
+    effort = QUICK if quick else THOROUGH
+    if selection is None:
+        return effort
+    if not effort.searches:
+        raise ValueError(
+            "--quick tries a single penalty weight, so --selection has nothing to choose: give one of them."
+        )
+    find_rule(selection)
+    return replace(effort, selection=selection)
 
 
 def columns_named(given: list[str] | None, table_columns: tuple[str, ...]) -> list[str]:
@@ -35,3 +66,9 @@ def columns_named(given: list[str] | None, table_columns: tuple[str, ...]) -> li
 def count(number: int, noun: str) -> str:
     """1 seed, 2 seeds."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def say_notes(notes: Sequence[str]) -> None:
+    """What was decided about a table, one sentence a line, on standard error."""
+    for note in notes:
+        typer.echo(note, err=True)

@@ -61,7 +61,7 @@ def _sentences(bundle: Bundle, report: PredictionReport) -> list[str]:
         lines.append(f"Adapted to {a.n_rows} rows. Estimated mixture of training environments: {shown}.")
         lines.append(
             f"Likelihood gain {a.log_likelihood_gain:.3f} nats a row (p = {a.p_value:.2g}); sharpness of p(e|x) "
-            f"{a.sharpness:.2f}; worth about {a.effective_rows:.0f} rows of known environment."
+            f"{a.sharpness:.2f}; effective sample size {a.effective_rows:.0f} rows of known environment."
         )
         verdict = (
             "Nothing speaks against trusting it." if a.trusted else "Do not trust it: " + "; ".join(a.reasons) + "."

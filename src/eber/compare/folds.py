@@ -103,7 +103,11 @@ def _deal(names: NDArray[Any], counts: NDArray[np.int64], n_folds: int) -> dict[
         smallest = int(rows.argmin())
         members[smallest].append(str(names[j]))
         rows[smallest] += counts[j]
-    return {f"fold {k} ({len(fold)} environments)": tuple(sorted(fold)) for k, fold in enumerate(members, start=1)}
+    return {_fold_name(k, fold): tuple(sorted(fold)) for k, fold in enumerate(members, start=1)}
+
+
+def _fold_name(number: int, members: list[str]) -> str:
+    return members[0] if len(members) == 1 else f"fold {number} ({len(members)} environments)"
 
 
 def _classes_lost(y: NDArray[Any], environments: NDArray[Any], members: tuple[str, ...]) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,16 +12,15 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from eber.compare.grouping import MAX_ENVIRONMENTS, group_environments
-from eber.datasets.base import MultiEnvironmentData
 from eber.exceptions import EnvironmentWarning
 from eber.experiments.fitting import CLASSIFIERS, PENALISED
-from eber.metrics import negative_log_likelihood
-from eber.model_selection import Fold, choose_weight, training_domain_validation
+from eber.model_selection import choose_penalty_weight, selection_folds
 
 LOGISTIC, BOOSTING = "Logistic regression", "Gradient boosting"
 METHODS = (*CLASSIFIERS, LOGISTIC, BOOSTING)
 PENALTY_WEIGHTS = (1.0, 10.0, 100.0)
 """Grid for the penalty weights of IRM, V-REx and Fishr."""
+DEFAULT_SELECTION = "training_domain_validation"
 BATCH_SIZE = 64
 MAX_EPOCHS, MIN_EPOCHS = 50, 3
 
@@ -37,10 +35,29 @@ class Effort:
         Gradient steps to aim at. Small tables are passed over 50 times at most, large ones three times at least.
     penalty_weights : tuple of float
         Grid; a single weight is used without validation.
+    selection : str
+        The rule by which a weight is chosen, a key of `eber.model_selection.SELECTION_RULES`.
     """
 
     steps: int = 1500
     penalty_weights: tuple[float, ...] = PENALTY_WEIGHTS
+    selection: str = DEFAULT_SELECTION
+
+    @property
+    def searches(self) -> bool:
+        """Whether penalty weights are chosen, or there is only one."""
+        return len(self.penalty_weights) > 1
+
+    @property
+    def choice_of_weights(self) -> str:
+        """How penalty weights come about, in a sentence that names the rule."""
+        if not self.searches:
+            return f"The penalty weight of IRM, V-REx and Fishr is {self.penalty_weights[0]:g}; none is searched."
+        weights = ", ".join(f"{weight:g}" for weight in self.penalty_weights)
+        return (
+            f"Penalty weights of IRM, V-REx and Fishr are chosen from {weights} by {self.selection.replace('_', ' ')} "
+            "within the training environments; a held-out environment has no part in it."
+        )
 
     def epochs(self, n_rows: int) -> int:
         """Passes over so many rows."""
@@ -76,8 +93,8 @@ def fit_method(
 ) -> FittedMethod:
     """Fit a method as the comparison does.
 
-    A penalty weight is chosen by training-domain validation, then all rows are fitted with it. EBER learns from at
-    most `MAX_ENVIRONMENTS` environments; of more, similar ones are put together, with a warning.
+    A penalty weight is chosen by the effort's rule within these rows, then all of them are fitted with it. EBER learns
+    from at most `MAX_ENVIRONMENTS` environments; of more, similar ones are put together, with a warning.
     """
     if method == "EBER" and len(np.unique(environments)) > MAX_ENVIRONMENTS:
         warnings.warn(
@@ -87,39 +104,29 @@ def fit_method(
             stacklevel=2,
         )
         environments = group_environments(X, environments, seed)
-
-    def fit(rows: NDArray[np.int64], weight: float | None) -> Any:
-        classifier = build(method, seed, effort.epochs(len(y)), weight)
-        if method in CLASSIFIERS:
-            return classifier.fit(X[rows], y[rows], environments=environments[rows])
-        return classifier.fit(X[rows], y[rows])
-
-    weight = None
-    if method in PENALISED:
-        weight = choose_penalty_weight(fit, MultiEnvironmentData(X, y, environments), seed, effort.penalty_weights)
-    return FittedMethod(fit(np.arange(len(y)), weight), weight)
+    epochs = effort.epochs(len(y))
+    if method not in CLASSIFIERS:
+        return FittedMethod(build(method, seed, epochs).fit(X, y))
+    weight = _choose_weight(method, X, y, environments, seed, effort) if method in PENALISED else None
+    return FittedMethod(build(method, seed, epochs, weight).fit(X, y, environments=environments), weight)
 
 
-def choose_penalty_weight(
-    fit: Callable[[NDArray[np.int64], float], Any], train: MultiEnvironmentData, seed: int, grid: tuple[float, ...]
+def _choose_weight(
+    method: str, X: NDArray[Any], y: NDArray[Any], environments: NDArray[Any], seed: int, effort: Effort
 ) -> float:
-    """The weight with the least NLL on a fifth of every training environment: training-domain validation.
-
-    The held-out environment has no part in it. A grid of one weight, or rows too few to validate on, give the middle
-    of the grid.
-    """
+    """The weight that the rule prefers; the middle of the grid, with a warning, where the rows are too few for it."""
+    grid = effort.penalty_weights
+    middle = grid[len(grid) // 2]
+    if not effort.searches:
+        return middle
     try:
-        folds = training_domain_validation(train, seed) if len(grid) > 1 else []
-    except ValueError:
-        folds = []
-    if not folds:
-        return grid[len(grid) // 2]
-
-    def loss(weight: float, fold: Fold) -> float:
-        fit_rows, rows = fold
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", EnvironmentWarning)  # said once, by the fit that is kept
-            classifier = fit(fit_rows, weight)
-        return negative_log_likelihood(train.y[rows], classifier.predict_proba(train.X[rows]), classifier.classes_)
-
-    return choose_weight(grid, folds, loss).weight
+        selection_folds(effort.selection, y, environments, seed)
+    except ValueError as error:
+        warnings.warn(f"The penalty weight is {middle:g}, not chosen: {error}", EnvironmentWarning, stacklevel=3)
+        return middle
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EnvironmentWarning)  # said once, by the fit that is kept
+        estimator = build(method, seed, effort.epochs(len(y)), middle)
+        return choose_penalty_weight(
+            estimator, X, y, environments=environments, grid=grid, rule=effort.selection, random_state=seed
+        ).weight

@@ -2,62 +2,90 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from collections.abc import Iterable
 
 import numpy as np
 
+from eber.compare.folds import FoldPlan
 from eber.compare.grouping import group_environments
-from eber.compare.methods import BATCH_SIZE, Effort, build
+from eber.compare.methods import BATCH_SIZE, BOOSTING, Effort, build
 from eber.experiments.fitting import CLASSIFIERS, PENALISED
+from eber.model_selection import MAX_FOLDS, selection_folds
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.training import TrainingTable
 
 TRIAL_STEPS = 40
 TRIAL_ROWS = 2000
+TRIAL_TREES = 10
 WORKER_START = 4.0
 """Seconds until a worker process has imported what it needs."""
 
 
 def expected_seconds(
-    table: TrainingTable, methods: Iterable[str], n_folds: int, n_seeds: int, effort: Effort, jobs: int
+    table: TrainingTable, methods: Iterable[str], plan: FoldPlan, n_seeds: int, effort: Effort, jobs: int
 ) -> float:
-    """Rough wall time of all fits; predictions are not counted."""
+    """Rough wall time of all fits: that of a short one, times how much more a whole one has to do.
+
+    Parameters
+    ----------
+    jobs : int
+        Worker processes; more than there are fits or processors do not help.
+    """
     preprocessing = Preprocessing.fit(table.columns, table.schema)
     rng = np.random.default_rng(0)
+    n_folds = len(plan.folds)
+    n_train = len(table) * (1 - 1 / max(n_folds, 2))
     # The first fit of a process pays for imports and caches that no other pays for.
-    _trial(table, preprocessing, "ERM", TRIAL_STEPS, rng)
-    total = 0.0
+    _trial(table, preprocessing, "ERM", TRIAL_STEPS * BATCH_SIZE, rng)
+    total, n_fits = 0.0, 0
     for method in methods:
         network = method in CLASSIFIERS
         seconds, n_tried = _trial(
             table, preprocessing, method, TRIAL_STEPS * BATCH_SIZE if network else TRIAL_ROWS, rng
         )
-        n = len(table) * (1 - 1 / max(n_folds, 2))
         if network:
-            fits = 1 + (len(effort.penalty_weights) if method in PENALISED and len(effort.penalty_weights) > 1 else 0)
-            steps = effort.epochs(round(n)) * np.ceil(n / BATCH_SIZE)
-            seconds *= fits * steps / np.ceil(n_tried / BATCH_SIZE)
+            steps = effort.epochs(round(n_train)) * np.ceil(n_train / BATCH_SIZE)
+            seconds *= fits_of(method, table, effort) * steps / np.ceil(n_tried / BATCH_SIZE)
         else:
-            seconds *= max(1.0, n / n_tried)
+            seconds *= max(1.0, n_train / n_tried)
         total += seconds * n_folds * n_seeds
-    return WORKER_START + total / jobs
+        n_fits += n_folds * n_seeds
+    return WORKER_START + total / min(jobs, n_fits, os.cpu_count() or 1)
+
+
+def fits_of(method: str, table: TrainingTable, effort: Effort) -> int:
+    """How often a method is fitted for each fold and seed: once, and for each weight and fold of the selection."""
+    if method not in PENALISED or not effort.searches:
+        return 1
+    try:
+        folds = len(selection_folds(effort.selection, table.y, table.environments))
+    except ValueError:
+        return 1
+    # One of the environments is held out, and is not among those that the rule leaves out in turn.
+    folds -= effort.selection == "leave_one_environment_out" and folds < MAX_FOLDS
+    return 1 + len(effort.penalty_weights) * folds
 
 
 def _trial(
     table: TrainingTable, preprocessing: Preprocessing, method: str, size: int, rng: np.random.Generator
 ) -> tuple[float, int]:
-    """Seconds of a short fit, and the rows it was made on."""
+    """Seconds that a fit of one pass takes, and the rows that it was tried on."""
     rows = _trial_rows(table, size, rng)
     X, y = preprocessing.transform(table.columns.select(rows)), table.y[rows]
     e = group_environments(X, table.environments[rows], seed=0) if method == "EBER" else table.environments[rows]
     classifier = build(method, 0, epochs=1, penalty_weight=1.0)
+    share = 1.0
+    if method == BOOSTING:  # tree after tree of the same cost
+        share = TRIAL_TREES / classifier.max_iter
+        classifier.set_params(max_iter=TRIAL_TREES)
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a moment's fit has every sign of a bad one
         classifier.fit(X, y, **({"environments": e} if method in CLASSIFIERS else {}))
-    return time.perf_counter() - start, len(rows)
+    return (time.perf_counter() - start) / share, len(rows)
 
 
 def _trial_rows(table: TrainingTable, size: int, rng: np.random.Generator) -> np.ndarray:

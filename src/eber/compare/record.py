@@ -32,8 +32,8 @@ class ComparisonRecord:
     drop : list of str
     features : list of str or None
         As the user gave them.
-    steps, penalty_weights
-        The effort of a fit.
+    steps, penalty_weights, selection
+        The effort of a fit, and the rule by which a penalty weight is chosen.
     metric : str
         The one that methods are ranked by.
     n_rows : int
@@ -55,6 +55,7 @@ class ComparisonRecord:
     features: Sequence[str] | None
     steps: int
     penalty_weights: Sequence[float]
+    selection: str
     metric: str
     n_rows: int
     classes: Sequence[str]
@@ -66,6 +67,11 @@ class ComparisonRecord:
     suspicions: Sequence[str]
 
     @property
+    def effort(self) -> Effort:
+        """How much work went into a fit."""
+        return Effort(self.steps, tuple(self.penalty_weights), self.selection)
+
+    @property
     def experiment(self) -> Experiment:
         """The comparison, declared."""
         return comparison(
@@ -74,7 +80,7 @@ class ComparisonRecord:
             environment=self.environment,
             drop=self.drop,
             features=self.features,
-            effort=Effort(self.steps, tuple(self.penalty_weights)),
+            effort=self.effort,
             metric=self.metric,
         )
 
@@ -116,6 +122,7 @@ def record_comparison(
         "features": None if features is None else list(features),
         "steps": effort.steps,
         "penalty_weights": list(effort.penalty_weights),
+        "selection": effort.selection,
         "metric": metric,
         "n_rows": len(table),
         "classes": [str(label) for label in np.unique(table.y)],

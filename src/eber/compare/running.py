@@ -52,6 +52,7 @@ def comparison(
             "features": json.dumps(None if features is None else list(features)),
             "steps": effort.steps,
             "penalty_weights": effort.penalty_weights,
+            "selection": effort.selection,
             "held_out": "[]",
         },
         settings={fold: {"held_out": json.dumps(list(members))} for fold, members in folds.items()},
@@ -70,7 +71,7 @@ def run_cell(cell: Cell) -> CellResult:
     assert cell.data_dir is not None
     table = _read(cell.data_dir, p["label"], p["environment"], p["drop"], p["features"], cell.data)
     held = np.isin(table.environments, json.loads(p["held_out"]))
-    effort = Effort(p["steps"], tuple(p["penalty_weights"]))
+    effort = Effort(p["steps"], tuple(p["penalty_weights"]), p["selection"])
     return evaluate_fold(table, held, cell.method, cell.seed, effort)
 
 

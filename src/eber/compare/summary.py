@@ -123,30 +123,35 @@ class ComparisonSummary:
         return [row.method for row in self.rows[1:] if row.test is None or not row.test.p_corrected < LEVEL]
 
     @property
+    def recommended(self) -> MethodSummary:
+        """The simplest of the leader and those that cannot be told from it."""
+        tied = [row for row in self.rows if row is self.leader or row.method in self.rivals]
+        return min(tied, key=lambda row: _simplicity(row.method))
+
+    @property
     def verdict(self) -> str:
-        """What to use, in no stronger words than the tests allow."""
-        metric, leader = self.metric, self.leader
-        n = len(self.folds)
-        first = (
-            f"{leader.method} has the best {metric.label} over {self.held_out}: "
-            f"{metric.format(leader.means[metric.name])}."
-        )
+        """What to use, in no stronger words than the tests allow: a tie is called one."""
+        metric, leader, advised = self.metric, self.leader, self.recommended
+        best = f"{metric.label} {metric.format(leader.means[metric.name])}"
         if len(self.rows) == 1:
-            return first
-        if n < 2:
-            return f"{first} A single one cannot show how sure that is."
-        better = [row for row in self.rows[1:] if row.method not in self.rivals]
-        parts = [first]
-        if better:
-            names = ", ".join(f"{row.method} (p {_sign(row.test.p_corrected)})" for row in better if row.test)
-            parts.append(f"It is significantly better than {names}.")
-        if self.rivals:
-            parts.append(f"It cannot be told apart from {', '.join(self.rivals)} on {self.held_out}.")
-            simplest = min([leader.method, *self.rivals], key=_simplicity)
-            if simplest != leader.method:
-                parts.append(
-                    f"{simplest} is the simplest of these: prefer it unless something else speaks for another."
-                )
+            return f"{leader.method} was compared with nothing; over {self.held_out} it has {best}."
+        if len(self.folds) < 2:
+            return f"{leader.method} is ahead ({best}), but a single held-out environment cannot show how sure that is."
+        worse = [row for row in self.rows[1:] if row.method not in self.rivals]
+        tests = _joined([f"{row.method} (p {_sign(row.test.p_corrected)})" for row in worse if row.test])
+        if not self.rivals:
+            return f"Use {leader.method}: over {self.held_out} it is significantly better ({best}) than {tests}."
+        parts = [f"It is a tie: over {self.held_out}, {_joined([leader.method, *self.rivals])} cannot be told apart."]
+        if advised is leader:
+            parts.append(f"Use {leader.method}: it is ahead ({best}), and none of the others is simpler.")
+        else:
+            parts.append(
+                f"Use {advised.method}, the simplest of these, unless something else speaks for another: "
+                f"{leader.method} is ahead ({best} against {metric.format(advised.means[metric.name])}), which so few "
+                "environments cannot tell from chance."
+            )
+        if worse:
+            parts.append(f"{leader.method} is significantly better than {tests}.")
         return " ".join(parts)
 
 
@@ -233,6 +238,10 @@ def _has(row: MethodSummary, fold: str, metric: Metric) -> bool:
 
 def _simplicity(method: str) -> int:
     return SIMPLICITY.index(method) if method in SIMPLICITY else len(SIMPLICITY)
+
+
+def _joined(names: list[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _sign(p: float) -> str:

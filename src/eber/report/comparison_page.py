@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from eber.compare.record import ComparisonRecord
 from eber.compare.summary import ComparisonSummary
 from eber.experiments.results import Results
 from eber.files import write_atomically
-from eber.report.comparison_figures import (
-    draw_calibration,
-    draw_latent,
-    draw_ranking,
-    draw_resemblance,
-    draw_uncertainty,
-)
-from eber.report.comparison_tables import extremes, fold_table, ranking, ranking_caption
-from eber.report.figures import ReportFigure, inline_svg, save_figure
-from eber.report.page import FIGURES_FOLDER, PAGE_FILE
+from eber.report import comparison_answers as answers
+from eber.report.charts import SYMBOLS, library
+from eber.report.comparison_tables import fold_table, ranking, ranking_caption
+from eber.report.environment_charts import class_marks, latent_charts, resemblance_chart, uncertainty_chart
+from eber.report.held_out import HeldOut
+from eber.report.page import PAGE_FILE
+from eber.report.score_charts import calibration_charts, fold_chart, ranking_chart
+from eber.report.templates import render
 
 PAGE_METRICS = ("nll", "accuracy", "ece", "brier", "auroc")
 SHOWN_ENVIRONMENTS = 60
@@ -30,24 +24,12 @@ SHOWN_ENVIRONMENTS = 60
 
 
 def write_comparison_page(results: Results, record: ComparisonRecord, summary: ComparisonSummary) -> Path:
-    """Write the figures (PNG and SVG) and `report.html` into the output folder; returns the page."""
-    figures = {
-        "ranking": draw_ranking(summary),
-        "calibration": draw_calibration(results, summary, record.classes),
-        "resemblance": draw_resemblance(results, summary),
-        "latent": draw_latent(results, summary, record.classes),
-        "uncertainty": draw_uncertainty(results, summary),
-    }
+    """Write `report.html` into the output folder; returns it."""
+    held = HeldOut(results, summary)
     heads, lines = ranking(summary, PAGE_METRICS)
-    environment = Environment(
-        loader=PackageLoader("eber.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     page = results.folder / PAGE_FILE
-    content = environment.get_template("comparison.html").render(
+    content = render(
+        "comparison.html",
         record=record,
         summary=summary,
         metric=summary.metric,
@@ -56,9 +38,24 @@ def write_comparison_page(results: Results, record: ComparisonRecord, summary: C
         lines=lines,
         caption=ranking_caption(summary),
         folds=fold_table(summary),
-        extremes=extremes(summary.leader, summary.metric),
-        adaptation=_adaptation(summary),
-        pictures={name: _picture(figure, results.folder) for name, figure in figures.items() if figure is not None},
+        answers={
+            "expectation": answers.expectation(summary),
+            "adaptation": answers.adaptation(summary),
+            "trust": answers.trust(held),
+            "resemblance": answers.resemblance(held),
+            "uncertainty": answers.uncertainty(held),
+            "suspicion": answers.suspicion(record.suspicions),
+        },
+        charts={
+            "ranking": ranking_chart(summary),
+            "folds": fold_chart(held),
+            "calibration": calibration_charts(held, list(record.classes)),
+            "resemblance": resemblance_chart(held),
+            "latent": latent_charts(held, record.classes),
+            "uncertainty": uncertainty_chart(held),
+        },
+        marks=[{**mark, "text": SYMBOLS[mark["symbol"]]} for mark in class_marks(record.classes)],
+        library=library(),
         environments=list(record.environments.items())[:SHOWN_ENVIRONMENTS],
         hidden_environments=max(len(record.environments) - SHOWN_ENVIRONMENTS, 0),
         warnings=_warnings(results),
@@ -66,32 +63,6 @@ def write_comparison_page(results: Results, record: ComparisonRecord, summary: C
     )
     write_atomically(page, content)
     return page
-
-
-def _picture(figure: ReportFigure, folder: Path) -> dict[str, Any]:
-    _, svg = save_figure(figure.figure, folder / FIGURES_FOLDER / figure.name)
-    return {"svg": Markup(inline_svg(svg.read_text(), figure.name, figure.alternative)), "caption": figure.caption}
-
-
-def _adaptation(summary: ComparisonSummary) -> str:
-    """Whether adapting EBER to the held-out rows would have helped, in a sentence."""
-    plain = next((row for row in summary.rows if row.method == "EBER"), None)
-    if summary.adapted is None or plain is None:
-        return ""
-    metric = summary.metric
-    before, after = plain.means[metric.name], summary.adapted.means[metric.name]
-    if math.isnan(before) or math.isnan(after):
-        return ""
-    changed = sum(
-        metric.is_better(scores[metric.name], plain.by_fold[fold][metric.name])
-        for fold, scores in summary.adapted.by_fold.items()
-        if fold in plain.by_fold
-    )
-    return (
-        f"With the mixture of environments re-estimated from the held-out rows, without their labels (--adapt), EBER's "
-        f"mean {metric.label} goes from {metric.format(before)} to {metric.format(after)}; it is better in {changed} "
-        f"of {len(summary.adapted.by_fold)} held-out environments."
-    )
 
 
 def _warnings(results: Results) -> list[dict[str, Any]]:

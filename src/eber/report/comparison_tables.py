@@ -79,19 +79,6 @@ def fold_table(summary: ComparisonSummary) -> list[dict[str, Any]]:
     return lines
 
 
-def extremes(row: MethodSummary, metric: Metric) -> str:
-    """Where a method does best and worst, in a sentence."""
-    scores = {fold: values[metric.name] for fold, values in row.by_fold.items() if not math.isnan(values[metric.name])}
-    if len(scores) < 2:
-        return ""
-    order = sorted(scores, key=lambda fold: scores[fold], reverse=bool(metric.higher_is_better))
-    best, worst = order[0], order[-1]
-    return (
-        f"{row.method} does best in {best} ({metric.format(scores[best])}) and worst in {worst} "
-        f"({metric.format(scores[worst])}). A new environment may well be as hard as the worst of these."
-    )
-
-
 def _line(row: MethodSummary, label: str, metric: Metric, others: list[Metric]) -> list[str]:
     interval = MISSING if math.isnan(row.low) else f"{metric.format(row.low)} to {metric.format(row.high)}"
     test = row.test

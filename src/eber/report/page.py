@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from eber.experiments.results import Results, Summary, summarise
@@ -17,6 +16,7 @@ from eber.files import write_atomically
 from eber.report.figures import ReportFigure, inline_svg, save_figure
 from eber.report.score_figure import draw_scores
 from eber.report.tables import as_latex, as_markdown, lay_out
+from eber.report.templates import render
 
 PAGE_FILE, MARKDOWN_FILE, LATEX_FILE = "report.html", "table.md", "table.tex"
 FIGURES_FOLDER = "figures"
@@ -64,15 +64,9 @@ def _save(figure: ReportFigure, folder: Path) -> _Picture:
 def _render(
     results: Results, summaries: Sequence[Summary], scores: Mapping[str, _Picture], figures: Sequence[_Picture]
 ) -> str:
-    environment = Environment(
-        loader=PackageLoader("eber.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     experiment = results.experiment
-    return environment.get_template("page.html").render(
+    return render(
+        "page.html",
         experiment=experiment,
         description=_paragraphs(experiment.description),
         discussion=_paragraphs(experiment.discussion),

@@ -2,11 +2,15 @@
 
 The rules are the same when a model is fitted and when it is used. A column of text is
 
-- *boolean* when all its values are true/false or yes/no, in any letter case;
+- *boolean* when all its values are true/false, yes/no or y/n, in any letter case;
 - *numeric* when all its values are numbers, or nearly all: up to `MAX_ODD_TEXTS` different texts (such as "<0.5" or
   "unknown") in up to `MAX_ODD_SHARE` of the rows then count as missing, and are remembered by name;
+- *grouped* when it has numbers with thousands separators ("1,234.5"), which cannot be told from decimals safely;
 - a *date* when nearly all its values look like one;
+- *ordinal* when its values are steps of one of the `SCALES`, three of them at least;
 - *categorical* otherwise.
+
+A column of Parquet that was stored as an ordered category (pandas' `Categorical(..., ordered=True)`) is ordinal too.
 """
 
 from __future__ import annotations
@@ -19,12 +23,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-Kind = Literal["numeric", "boolean", "categorical", "date", "unusable"]
+Kind = Literal["numeric", "boolean", "ordinal", "categorical", "date", "grouped", "unusable"]
 
 MAX_ODD_SHARE = 0.05
 MAX_ODD_TEXTS = 20
-BOOLEAN_WORDS = {"true": True, "yes": True, "false": False, "no": False}
+BOOLEAN_WORDS = {"true": True, "yes": True, "y": True, "false": False, "no": False, "n": False}
+SCALES = (
+    ("none", "mild", "moderate", "severe", "critical"),
+    ("never", "rarely", "sometimes", "often", "always"),
+    ("very low", "low", "medium", "high", "very high"),
+    ("low", "moderate", "high"),
+    ("small", "medium", "large"),
+    ("i", "ii", "iii", "iv", "v"),
+)
+"""Words in the order of what they say, in any letter case."""
 _NUMBER = r"^\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$|^\s*[+-]?[iI][nN][fF](inity)?\s*$"
+_GROUPED = r"^\s*[+-]?\d{1,3}([.,]\d{3})+[.,]\d+\s*$|^\s*[+-]?\d{1,3}(,\d{3})+\s*$|^\s*[+-]?\d{1,3}([.,]\d{3}){2,}\s*$"
 _DATE = (
     r"^\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})|\d{1,2}[- ][A-Za-z]{3,9}[- ]\d{2,4})"
     r"([ T]\d{1,2}:\d{2}.*)?\s*$|^\s*\d{1,2}:\d{2}(:\d{2})?\s*$"
@@ -38,19 +52,24 @@ class Meaning:
     Parameters
     ----------
     kind : str
-        "numeric", "boolean", "categorical", "date" or "unusable".
+        "numeric", "boolean", "ordinal", "categorical", "date", "grouped" or "unusable".
     odd_texts : tuple of str
         Texts in a numeric column that count as missing.
+    steps : tuple of str
+        Values of an ordinal column in their order, in small letters.
     """
 
     kind: Kind
     odd_texts: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
 
 
 def find_meaning(column: Any, decimal_comma: bool) -> Meaning:
     """Decide what a pyarrow column is."""
-    column = _plain(column)
-    kind = _kind_of_type(column.type)
+    if steps := _stored_order(column):
+        return Meaning("ordinal", steps=steps)
+    column = plain_column(column)
+    kind = kind_of_type(column.type)
     if kind is not None:
         return Meaning(kind)
     distinct = pc.value_counts(column.drop_null()).flatten()
@@ -62,10 +81,17 @@ def find_meaning(column: Any, decimal_comma: bool) -> Meaning:
         return Meaning("boolean")
     is_number = _looks_like(_number_texts(values, decimal_comma), _NUMBER)
     odd = ~is_number
+    is_grouped = odd & _looks_like(values, _GROUPED)
+    if is_grouped.any() and counts[is_number | is_grouped].sum() >= (1 - MAX_ODD_SHARE) * total:
+        return Meaning("grouped")
     if is_number.any() and odd.sum() <= MAX_ODD_TEXTS and counts[odd].sum() <= MAX_ODD_SHARE * total:
         return Meaning("numeric", tuple(sorted(values.filter(pa.array(odd)).to_pylist())))
     if counts[_looks_like(values, _DATE)].sum() >= (1 - MAX_ODD_SHARE) * total:
         return Meaning("date")
+    words = set(_words(values).to_pylist())
+    scale = next((scale for scale in SCALES if words <= set(scale)), None)
+    if scale and len(words) > 2:
+        return Meaning("ordinal", steps=scale)
     return Meaning("categorical")
 
 
@@ -80,7 +106,7 @@ def as_numbers(
         For a text that is no number and not among `odd_texts`; `where` says in which file and column, and `first_row`
         how many rows came before these.
     """
-    column = _plain(column)
+    column = plain_column(column)
     if pa.types.is_string(column.type):
         texts = column
         if odd_texts:
@@ -94,7 +120,7 @@ def as_numbers(
                 f"{column[int(bad[0])].as_py()!r}. Correct it, or leave it empty if the value is missing."
             )
         column = pc.cast(pc.utf8_ltrim(texts, "+"), pa.float64())
-    elif _kind_of_type(column.type) not in ("numeric", "boolean"):
+    elif kind_of_type(column.type) not in ("numeric", "boolean"):
         raise ValueError(f"{where} holds numbers in the data of the fit, but values of type {column.type} here.")
     else:
         column = _to_float(column)
@@ -105,7 +131,7 @@ def as_numbers(
 
 def as_booleans(column: Any, where: str, first_row: int = 0) -> NDArray[np.float64]:
     """A column of true/false, yes/no or 1/0 as float64, with NaN where missing."""
-    column = _plain(column)
+    column = plain_column(column)
     if pa.types.is_string(column.type):
         words = _words(column)
         yes = pc.is_in(words, pa.array([*(word for word, value in BOOLEAN_WORDS.items() if value), "1"]))
@@ -118,7 +144,7 @@ def as_booleans(column: Any, where: str, first_row: int = 0) -> NDArray[np.float
                 f"{column[row].as_py()!r}."
             )
         column = pc.if_else(words.is_null(), pa.scalar(None, pa.bool_()), yes)
-    elif _kind_of_type(column.type) not in ("numeric", "boolean"):
+    elif kind_of_type(column.type) not in ("numeric", "boolean"):
         raise ValueError(
             f"{where} holds true/false or yes/no in the data of the fit, but values of type {column.type} here."
         )
@@ -128,9 +154,14 @@ def as_booleans(column: Any, where: str, first_row: int = 0) -> NDArray[np.float
     return numbers
 
 
+def as_words(column: Any) -> Any:
+    """A column as text in small letters, as the steps of an ordinal column are kept."""
+    return _words(as_texts(column))
+
+
 def as_texts(column: Any) -> Any:
     """A column as a pyarrow array of text; whole numbers are written without a decimal point, whatever their type."""
-    column = _plain(column)
+    column = plain_column(column)
     if pa.types.is_string(column.type):
         return pc.utf8_trim_whitespace(column)
     if pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
@@ -139,7 +170,7 @@ def as_texts(column: Any) -> Any:
     return pc.cast(column, pa.string())
 
 
-def _plain(column: Any) -> Any:
+def plain_column(column: Any) -> Any:
     """One array, with dictionaries and large or viewed strings as plain strings."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
@@ -154,10 +185,24 @@ def _plain(column: Any) -> Any:
     return column
 
 
-def _kind_of_type(type_: Any) -> Kind | None:
+def _stored_order(column: Any) -> tuple[str, ...]:
+    """The values of an ordered category as Parquet keeps it; none for any other column."""
+    type_ = column.type
+    if not (pa.types.is_dictionary(type_) and type_.ordered and kind_of_type(type_) is None):
+        return ()
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    orders = {tuple(as_words(chunk.dictionary).to_pylist()) for chunk in chunks}
+    # Files that disagree about the order, or steps that differ in letter case alone, leave no order to go by.
+    order = orders.pop() if len(orders) == 1 else ()
+    return order if len(set(order)) == len(order) else ()
+
+
+def kind_of_type(type_: Any) -> Kind | None:
     """The meaning that a type settles; None for text, which has to be looked at."""
     t = pa.types
-    if t.is_string(type_):
+    if t.is_dictionary(type_):
+        return kind_of_type(type_.value_type)
+    if t.is_string(type_) or t.is_large_string(type_) or t.is_string_view(type_) or t.is_null(type_):
         return None
     if t.is_integer(type_) or t.is_floating(type_) or t.is_decimal(type_):
         return "numeric"

@@ -15,14 +15,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
+
+from eber.tables.columns import kind_of_type
 
 BATCH_ROWS = 32_768
 DELIMITERS = (",", ";", "\t", "|")
 MISSING_TEXTS = ("", "NA", "N/A", "n/a", "#N/A", "na", "NaN", "nan", "NAN", "null", "NULL", "None", ".", "?", "-")
-"""What counts as a missing value in a CSV file."""
-HEAD_BYTES = 1 << 20
+"""What counts as a missing value in a CSV file, and in the columns of text of a Parquet file."""
+BUFFER_BYTES = 1 << 20
 PARQUET_SUFFIXES = (".parquet", ".pq")
 
 
@@ -65,9 +68,11 @@ class TableFile:
         try:
             for batch in source:
                 table = pa.Table.from_batches([batch]).rename_columns(self._read_names(batch)).select(wanted)
+                if self.kind == "parquet":
+                    table = _without_missing_texts(table)
                 for start in range(0, table.num_rows, rows):
                     yield table.slice(start, rows)
-        except pa.ArrowInvalid as error:
+        except (pa.ArrowInvalid, OSError) as error:
             raise ValueError(_reading_error(self.path, error)) from error
 
     def read(self, columns: Sequence[str] | None = None) -> Any:
@@ -75,7 +80,7 @@ class TableFile:
         parts = list(self.batches(columns))
         if not parts:
             raise ValueError(f"{self.path} has columns but no rows.")
-        return pa.concat_tables(parts)
+        return pa.concat_tables(parts, promote_options="permissive")
 
     def _read_names(self, batch: Any) -> list[str]:
         """Our names for the columns of a batch, which may be only some of the file's."""
@@ -87,12 +92,29 @@ class TableFile:
         # Opened once for its header alone: column types are asked for by name.
         with _open_csv(self.path, self.delimiter, {}) as reader:
             types = dict.fromkeys(reader.schema.names, pa.string())
+        batch = None
         with _open_csv(self.path, self.delimiter, types) as reader:
-            yield from reader
+            for batch in reader:
+                yield batch
+        if batch is not None and batch.num_rows:
+            self._check_last_quote(batch.column(batch.num_columns - 1)[-1].as_py() or "")
+
+    def _check_last_quote(self, last_value: str) -> None:
+        """Refuse a file whose last value is all that follows a quote that nobody closed."""
+        if "\n" not in last_value:
+            return
+        end = b""
+        with _open_stream(self.path) as stream:
+            while block := stream.read(BUFFER_BYTES):
+                end = (end + block)[-BUFFER_BYTES:].rstrip()
+        if not end.endswith(b'"'):
+            start = last_value.split("\n")[0]
+            raise ValueError(f"{self.path} has a quote that is never closed, before {start!r}; close or remove it.")
 
     def _parquet_batches(self, columns: list[str], rows: int) -> Iterator[Any]:
         for part in self.parts:
-            with pq.ParquetFile(part) as file:
+            # Pages as they are needed: buffered beforehand, the whole file would lie in memory.
+            with pq.ParquetFile(part, pre_buffer=False, buffer_size=BUFFER_BYTES) as file:
                 renamed = tuple(file.schema_arrow.names) != self.names
                 yield from file.iter_batches(batch_size=rows, columns=None if renamed else columns)
 
@@ -137,8 +159,32 @@ def _open_parquet(path: Path, parts: tuple[Path, ...]) -> TableFile:
         if schema.names != schemas[0].names:
             different = sorted(set(schema.names) ^ set(schemas[0].names)) or ["their order"]
             raise ValueError(f"{part} has other columns than {parts[0]}: {', '.join(different)} differ.")
+        for field, first in zip(schema, schemas[0], strict=True):
+            if not _alike(field.type, first.type):
+                raise ValueError(
+                    f"Column {field.name!r} is of another type in {part} ({field.type}) than in {parts[0]} "
+                    f"({first.type}); write both alike."
+                )
     names, notes = unique_names([str(name) for name in schemas[0].names])
     return TableFile(path, "parquet", names, "", parts, notes)
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Whether columns of these types can be one: numbers of any size, text of any kind, or one of them empty."""
+    return a == b or pa.types.is_null(a) or pa.types.is_null(b) or kind_of_type(a) == kind_of_type(b) != "unusable"
+
+
+def _without_missing_texts(table: Any) -> Any:
+    """The same with nulls where a column of text says that a value is missing."""
+    missing = pa.array(MISSING_TEXTS)
+    for j, column in enumerate(table.columns):
+        if kind_of_type(column.type) is not None or pa.types.is_null(column.type):
+            continue
+        texts = pc.cast(column, pa.string())
+        found = pc.is_in(texts, missing)
+        if pc.any(found).as_py():  # else the column stays as it is, a category with its order
+            table = table.set_column(j, table.field(j).name, pc.if_else(found, pa.scalar(None, pa.string()), texts))
+    return table
 
 
 def unique_names(header: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -159,8 +205,11 @@ def unique_names(header: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...
 
 def _find_delimiter(path: Path) -> str:
     """The character that separates the columns of the header; a comma when there is one column."""
-    with _open_stream(path) as stream:
-        head = stream.read(HEAD_BYTES)
+    try:
+        with _open_stream(path) as stream:
+            head = stream.read(BUFFER_BYTES)
+    except OSError as error:
+        raise ValueError(_reading_error(path, error)) from error
     text = head.decode("utf-8-sig", errors="replace")
     if not text.strip():
         raise ValueError(f"{path} is empty.")

@@ -2,6 +2,7 @@
 
 - numeric: median for missing values, then (x - mean) / standard deviation;
 - boolean: 0 or 1, the more frequent one for missing values;
+- ordinal: the number of its step, then as a numeric column. Values that are no step count as missing;
 - categorical: one column for each of the `MAX_LEVELS` most frequent values. Rarer values, and values never seen in
   training, are zero in all of them;
 - a further 0/1 column "... is missing" for each column that had missing values in training.
@@ -22,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from eber.tables.schema import FeatureKind, Schema
+from eber.tables.schema import Feature, FeatureKind, Schema
 from eber.tables.training import FeatureColumns
 
 MAX_LEVELS = 30
@@ -38,15 +39,15 @@ class ColumnEncoding:
     ----------
     name : str
     kind : str
-        "numeric", "boolean" or "categorical".
+        "numeric", "boolean", "ordinal" or "categorical".
     fill : float
         For missing values: the median, or the more frequent of 0 and 1.
     mean, scale : float
-        Of a numeric column, after missing values were filled in.
+        Of a numeric or ordinal column, after missing values were filled in.
     levels : tuple of str
-        Values of a categorical column that have a column of their own.
+        Values of a categorical column that have a column of their own, or the steps of an ordinal one.
     n_levels : int
-        Values of a categorical column in all.
+        Values of a categorical column in all, or the number of steps.
     indicator : bool
         Whether there is a column that says where it is missing.
     constant : bool
@@ -87,7 +88,7 @@ class Preprocessing:
     @classmethod
     def fit(cls, columns: FeatureColumns, schema: Schema) -> Preprocessing:
         """Learn from training rows alone."""
-        fitted = cls(tuple(_fit_column(f.name, f.kind, columns.values[f.name]) for f in schema.features))
+        fitted = cls(tuple(_fit_column(feature, columns.values[feature.name]) for feature in schema.features))
         if not fitted.names_out:
             raise ValueError("Every feature is constant in the training rows; there is nothing to learn from.")
         return fitted
@@ -108,11 +109,11 @@ class Preprocessing:
         return X
 
     def unseen(self, columns: FeatureColumns) -> dict[str, tuple[int, str]]:
-        """Of each categorical column, how many rows have a value without a column of its own, and the first such."""
+        """Of each categorical or ordinal column, how many rows have a value that is not listed, and the first such."""
         found: dict[str, tuple[int, str]] = {}
         for encoding in self.encodings:
             # Where rare values were put together in training, a value that is not listed may well have been seen.
-            if encoding.kind != "categorical" or encoding.n_levels > len(encoding.levels):
+            if encoding.kind not in ("categorical", "ordinal") or encoding.n_levels > len(encoding.levels):
                 continue
             values = columns.values[encoding.name].drop_null()
             strange = values.filter(pc.invert(pc.is_in(values, _array(encoding.levels))))
@@ -130,14 +131,17 @@ class Preprocessing:
         return cls(tuple(ColumnEncoding(**{**entry, "levels": tuple(entry["levels"])}) for entry in content))
 
 
-def _fit_column(name: str, kind: FeatureKind, column: Any) -> ColumnEncoding:
+def _fit_column(feature: Feature, column: Any) -> ColumnEncoding:
+    name, kind, steps = feature.name, feature.kind, feature.steps
     if kind == "categorical":
         return _fit_categories(name, column)
+    if kind == "ordinal":
+        column = _ranks(column, steps)
     missing = np.isnan(column)
     known = column[~missing]
     indicator = bool(missing.any() and len(known))
     if len(known) == 0:
-        return ColumnEncoding(name, kind, constant=True)
+        return ColumnEncoding(name, kind, levels=steps, n_levels=len(steps), constant=True)
     if kind == "boolean":
         constant = bool((known == known[0]).all())
         return ColumnEncoding(name, kind, fill=float(known.mean() > 0.5), indicator=indicator, constant=constant)
@@ -148,7 +152,8 @@ def _fit_column(name: str, kind: FeatureKind, column: Any) -> ColumnEncoding:
     if not (math.isfinite(mean) and math.isfinite(scale)):
         raise ValueError(f"Column {name!r} holds numbers too large to be standardised; its largest is {known.max():g}.")
     constant = bool(scale <= 1e-12 * max(abs(mean), 1e-300))
-    return ColumnEncoding(name, kind, fill, mean, 1.0 if constant else scale, indicator=indicator, constant=constant)
+    scale = 1.0 if constant else scale
+    return ColumnEncoding(name, kind, fill, mean, scale, steps, len(steps), indicator, constant)
 
 
 def _fit_categories(name: str, column: Any) -> ColumnEncoding:
@@ -171,14 +176,22 @@ def _fill_block(block: NDArray[np.float64], encoding: ColumnEncoding, column: An
             block[rows, index[rows]] = 1.0
         missing = column.is_null().to_numpy(zero_copy_only=False)
     else:
+        if encoding.kind == "ordinal":
+            column = _ranks(column, encoding.levels)
         missing = np.isnan(column)
         if not encoding.constant:
             filled = np.where(missing, encoding.fill, column)
             with np.errstate(over="ignore"):
-                standardised = (filled - encoding.mean) / encoding.scale if encoding.kind == "numeric" else filled
+                standardised = filled if encoding.kind == "boolean" else (filled - encoding.mean) / encoding.scale
             block[:, 0] = np.clip(standardised, -FARTHEST, FARTHEST)
     if encoding.indicator:
         block[:, -1] = missing
+
+
+def _ranks(column: Any, steps: tuple[str, ...]) -> NDArray[np.float64]:
+    """The number of each value's step, from zero; NaN for what is no step."""
+    index = pc.index_in(column, _array(steps))
+    return np.array(pc.cast(index, pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def _array(levels: tuple[str, ...]) -> Any:

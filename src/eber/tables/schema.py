@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from eber.tables.columns import Meaning, as_texts, find_meaning
+from eber.tables.columns import Meaning, as_texts, find_meaning, plain_column
 from eber.tables.files import TableFile
 
 MIN_ROWS_FOR_IDENTIFIER = 20
@@ -21,9 +22,10 @@ IDENTIFIER_SHARE = 0.5
 """A column of text with more different values than this share of its rows names rows, not categories."""
 _IDENTIFIER_WORDS = {"id", "ids", "uuid", "guid", "identifier", "mrn", "rowname", "rownames", "unnamed", "accession"}
 _INDEX_NAMES = re.compile(r"index|__index_level_\d+__|column \d+", re.IGNORECASE)
-"""What a table's row numbers are called when a program wrote them; "column 3" is a column without a name."""
+"""What a table's row numbers are called when a program wrote them; "column 3" is a column without a name. Such a
+column is an identifier when its values are whole numbers that are all different."""
 
-FeatureKind = Literal["numeric", "boolean", "categorical"]
+FeatureKind = Literal["numeric", "boolean", "ordinal", "categorical"]
 
 
 @dataclass(frozen=True)
@@ -34,14 +36,17 @@ class Feature:
     ----------
     name : str
     kind : str
-        "numeric", "boolean" or "categorical".
+        "numeric", "boolean", "ordinal" or "categorical".
     odd_texts : tuple of str
         Texts in a numeric column that count as missing.
+    steps : tuple of str
+        Values of an ordinal column in their order.
     """
 
     name: str
     kind: FeatureKind
     odd_texts: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,8 @@ class Schema:
             if feature.odd_texts:
                 shown = ", ".join(repr(text) for text in feature.odd_texts[:5])
                 lines.append(f"Column {feature.name!r} holds numbers; {shown} in it count as missing.")
+            if feature.steps:
+                lines.append(f"Column {feature.name!r} is taken as steps in this order: {', '.join(feature.steps)}.")
         return lines
 
     def to_json(self) -> dict[str, Any]:
@@ -80,7 +87,10 @@ class Schema:
         return {
             "label": self.label,
             "environment": self.environment,
-            "features": [{"name": f.name, "kind": f.kind, "odd_texts": list(f.odd_texts)} for f in self.features],
+            "features": [
+                {"name": f.name, "kind": f.kind, "odd_texts": list(f.odd_texts), "steps": list(f.steps)}
+                for f in self.features
+            ],
             "identifiers": list(self.identifiers),
             "dropped": dict(self.dropped),
         }
@@ -88,7 +98,9 @@ class Schema:
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Schema:
         """From plain data."""
-        features = tuple(Feature(f["name"], f["kind"], tuple(f["odd_texts"])) for f in content["features"])
+        features = tuple(
+            Feature(f["name"], f["kind"], tuple(f["odd_texts"]), tuple(f["steps"])) for f in content["features"]
+        )
         identifiers = tuple(content["identifiers"])
         return cls(content["label"], content["environment"], features, identifiers, dict(content["dropped"]))
 
@@ -146,8 +158,8 @@ def find_schema(
         if reason:
             dropped[name] = reason
         else:
-            assert meaning.kind in ("numeric", "boolean", "categorical")
-            chosen.append(Feature(name, meaning.kind, meaning.odd_texts))
+            assert meaning.kind in ("numeric", "boolean", "ordinal", "categorical")
+            chosen.append(Feature(name, meaning.kind, meaning.odd_texts, meaning.steps))
     if not chosen:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in list(dropped.items())[:5])
         raise ValueError(f"{file.path} has no column that could be a feature ({reasons or 'there are no others'}).")
@@ -168,6 +180,8 @@ def require_columns(file: TableFile, names: Sequence[str]) -> None:
 def _why_unusable(meaning: Meaning) -> str:
     if meaning.kind == "date":
         return "it holds dates or times; give a number instead, such as the days since an event"
+    if meaning.kind == "grouped":
+        return "some of its numbers have thousands separators, such as 1,234.5 or 1.234,5; write them without"
     if meaning.kind == "unusable":
         return "its values are neither numbers nor text (lists, structures or bytes)"
     return ""
@@ -182,32 +196,41 @@ def _why_constant(column: Any) -> str:
 
 def _why_identifier(name: str, meaning: Meaning, column: Any) -> str:
     words = re.findall(r"[a-z]+|[A-Z]+(?![a-z])|[A-Z][a-z]+", name)
-    named = bool({word.lower() for word in words} & _IDENTIFIER_WORDS) or _INDEX_NAMES.fullmatch(name) is not None
+    named = bool({word.lower() for word in words} & _IDENTIFIER_WORDS)
     n = len(column) - column.null_count
     distinct = _n_distinct(column)
-    if meaning.kind == "categorical":
+    if meaning.kind in ("categorical", "ordinal"):
         if n >= MIN_ROWS_FOR_IDENTIFIER and distinct > IDENTIFIER_SHARE * n:
             return f"it looks like an identifier or free text ({distinct} different values in {n} rows)"
         return "its name says that it is an identifier" if named and distinct > 2 else ""
     if meaning.kind == "numeric" and named and distinct > 2:
         return "its name says that it is an identifier"
-    if meaning.kind == "numeric" and n >= MIN_ROWS_FOR_IDENTIFIER and distinct == n and _counts_rows(column):
-        return "it numbers the rows"
+    if meaning.kind == "numeric" and distinct == n:
+        values = _whole_numbers(column)
+        if len(values) > 2 and _INDEX_NAMES.fullmatch(name):
+            return "its name, or the lack of one, and its values say that it numbers the rows"
+        if n >= MIN_ROWS_FOR_IDENTIFIER and _count_rows(values):
+            return "it numbers the rows"
     return ""
 
 
-def _counts_rows(column: Any) -> bool:
-    """Whether the values are whole numbers that go up by one from row to row, as far as rows are there."""
+def _whole_numbers(column: Any) -> list[int]:
+    """The values as integers of any size; none where a value is not one."""
     try:
-        values = np.array([int(text) for text in as_texts(column.drop_null()).to_pylist()])
+        return [int(text) for text in as_texts(column.drop_null()).to_pylist()]
     except ValueError:
-        return False
-    return bool(np.ptp(values) < 2 * len(values) and (np.diff(values) > 0).all())
+        return []
+
+
+def _count_rows(values: list[int]) -> bool:
+    """Whether numbers go up by one from row to row, as far as rows are there."""
+    rising = all(a < b for a, b in itertools.pairwise(values))
+    return rising and len(values) > 0 and values[-1] - values[0] < 2 * len(values)
 
 
 def _why_environment(meaning: Meaning, column: Any, environments: NDArray[Any]) -> str:
     """A column of names that never occur in two environments can say nothing in a new one."""
-    if meaning.kind != "categorical" or len(np.unique(environments)) < 2:
+    if meaning.kind not in ("categorical", "ordinal") or len(np.unique(environments)) < 2:
         return ""
     texts = np.asarray(as_texts(column).to_pylist(), dtype=object)
     known = np.array([text is not None for text in texts])
@@ -224,4 +247,4 @@ def _why_environment(meaning: Meaning, column: Any, environments: NDArray[Any]) 
 
 
 def _n_distinct(column: Any) -> int:
-    return int(pc.count_distinct(column, mode="only_valid").as_py())
+    return int(pc.count_distinct(plain_column(column), mode="only_valid").as_py())

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from eber.tables.columns import as_booleans, as_numbers, as_texts, find_meaning
+from eber.tables.columns import as_booleans, as_numbers, as_texts, as_words, find_meaning
 from eber.tables.files import TableFile, open_table
 from eber.tables.schema import Schema, find_schema, require_columns
 
@@ -129,6 +129,8 @@ def decode(table: Any, file: TableFile, schema: Schema, first_row: int = 0) -> F
             values[feature.name] = as_numbers(column, file.decimal_comma, feature.odd_texts, where, first_row)
         elif feature.kind == "boolean":
             values[feature.name] = as_booleans(column, where, first_row)
+        elif feature.kind == "ordinal":
+            values[feature.name] = as_words(column)
         else:
             values[feature.name] = as_texts(column)
     return FeatureColumns(values, table.num_rows)

@@ -1,0 +1,46 @@
+"""Runs in this process: what a worker process would do, without the seconds that it takes to start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from eber.experiments import runner
+from eber.experiments.cell import Cell
+from eber.experiments.ledger import Ledger
+from eber.experiments.spec import Experiment
+from eber.experiments.workers import Outcome, _compute
+
+
+class OneProcess:
+    """Stands in for the pool of workers."""
+
+    has_idle_worker = True
+
+    def __init__(self, experiment: Experiment, folder: Path, size: int) -> None:
+        self._experiment, self._ledger = experiment, Ledger(folder)
+        self.running: list[Cell] = []
+
+    def __enter__(self) -> OneProcess:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def submit(self, cell: Cell) -> None:
+        """Keep a cell until it is waited for."""
+        self.running.append(cell)
+        self.has_idle_worker = False
+
+    def wait(self, timeout: float) -> list[tuple[Cell, Outcome]]:
+        """Compute it now."""
+        done = [(cell, _compute(cell, self._experiment, self._ledger)) for cell in self.running]
+        self.running, self.has_idle_worker = [], True
+        return done
+
+
+@pytest.fixture
+def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No worker processes in this test."""
+    monkeypatch.setattr(runner, "WorkerPool", OneProcess)
