@@ -16,6 +16,7 @@ from eber.bundle import CARD_PAGE, CLASSIFIER_FOLDER, TABLE_FILE, Bundle, descri
 from eber.compare.methods import Effort, fit_method
 from eber.datasets.hospitals import draw_hospitals
 from eber.exceptions import ModelFileError
+from eber.experiments.driving import drive
 from eber.tables import prediction
 from eber.tables.prediction import predict_file
 from eber.tables.preprocessing import Preprocessing
@@ -33,7 +34,7 @@ def make(folder: Path, method: str) -> Bundle:
     table = read_training_table(path, label="sepsis", environment="hospital")
     preprocessing = Preprocessing.fit(table.columns, table.schema)
     X = preprocessing.transform(table.columns)
-    classifier = fit_method(method, X, table.y, table.environments, 0, Effort(15, (1.0,))).classifier
+    classifier = drive(fit_method(method, X, table.y, table.environments, 0, Effort(15, (1.0,)))).classifier
     scores = [{"held_out": "Ashford", "rows": 3, "nll": 0.5, "auroc": None}]
     return Bundle(
         classifier, table.schema, preprocessing, describe(table, classifier, method, "abc", scores, ["A remark."])

@@ -17,7 +17,6 @@ from sklearn.preprocessing import StandardScaler
 
 from eber import IRMClassifier
 from eber.datasets.base import MultiEnvironmentData
-from eber.exceptions import NonFiniteLossError
 from eber.model_selection import (
     SELECTION_RULES,
     Fold,
@@ -101,29 +100,22 @@ def test_the_split_changes_with_the_seed_and_only_with_it() -> None:
 
 
 def test_the_weight_with_the_least_mean_loss_is_chosen() -> None:
-    losses = {0.1: [1.0, 5.0], 1.0: [2.0, 2.0], 10.0: [3.0, 3.0]}
-    folds: list[Fold] = [(np.array([0]), np.array([j])) for j in range(2)]
-    choice = choose_weight(losses, folds, lambda weight, fold: losses[weight][int(fold[1][0])])
+    choice = choose_weight({0.1: [1.0, 5.0], 1.0: [2.0, 2.0], 10.0: [3.0, 3.0]})
     assert choice.weight == 1.0
     assert choice.losses == {0.1: 3.0, 1.0: 2.0, 10.0: 3.0}
 
 
 def test_a_weight_with_which_training_diverges_is_not_chosen() -> None:
-    def loss(weight: float, fold: Fold) -> float:
-        if weight == 100.0:
-            raise NonFiniteLossError("diverged")
-        return math.nan if weight == 10.0 else weight
-
-    choice = choose_weight((100.0, 10.0, 1.0), [FOLD], loss)
+    choice = choose_weight({100.0: [math.inf, 0.0], 10.0: [math.nan, 0.0], 1.0: [1.0, 1.0]})
     assert choice.weight == 1.0
     assert choice.losses[100.0] == choice.losses[10.0] == math.inf
 
 
 def test_nothing_is_chosen_where_training_always_diverges() -> None:
     with pytest.raises(ArithmeticError, match=r"diverged with every weight of the grid: 1\.0, 2\.0"):
-        choose_weight((1.0, 2.0), [FOLD], lambda weight, fold: math.inf)
+        choose_weight({1.0: [math.inf], 2.0: [math.inf]})
     with pytest.raises(ValueError, match="empty"):
-        choose_weight((), [FOLD], lambda weight, fold: 0.0)
+        choose_weight({})
 
 
 def test_a_subsample_takes_as_many_rows_of_each_environment_and_zero_takes_all() -> None:

@@ -16,8 +16,10 @@ own searches, as `cv`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,8 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, LeaveOneGroupOut, StratifiedKFold
 
 from eber.datasets.base import MultiEnvironmentData
+from eber.estimators import Table, fit_together
+from eber.estimators.base import EnvironmentClassifier
 from eber.exceptions import NonFiniteLossError
 from eber.metrics import negative_log_likelihood
 
@@ -164,43 +168,52 @@ def choose_penalty_weight(
     """
     labels, names = np.asarray(y), np.asarray(environments)
 
-    def loss(weight: float, fold: Fold) -> float:
-        fitted_on, validated_on = fold
-        fitted = clone(estimator).set_params(**{parameter: weight})
-        fitted.fit(_rows(X, fitted_on), labels[fitted_on], environments=names[fitted_on])
-        proba = fitted.predict_proba(_rows(X, validated_on))
-        return negative_log_likelihood(labels[validated_on], proba, fitted.classes_)
+    folds = selection_folds(rule, labels, names, random_state)
+    tables = [Table(_rows(X, rows), labels[rows], names[rows]) for rows, _ in folds]
 
-    return choose_weight(grid, selection_folds(rule, labels, names, random_state), loss)
+    trials = list(product(grid, range(len(folds))))
+    candidates = [clone(estimator).set_params(**{parameter: weight}) for weight, _ in trials]
+    errors = _fit_all(candidates, [tables[fold] for _, fold in trials])
+    losses: dict[float, list[float]] = defaultdict(list)
+    for (weight, fold), candidate, error in zip(trials, candidates, errors, strict=True):
+        rows, loss = folds[fold][1], math.inf
+        if error is None:
+            loss = negative_log_likelihood(labels[rows], candidate.predict_proba(_rows(X, rows)), candidate.classes_)
+        losses[weight].append(loss)
+    return choose_weight(losses)
 
 
-def choose_weight(
-    weights: Iterable[float], folds: Sequence[Fold], validation_loss: Callable[[float, Fold], float]
-) -> Choice:
+def _fit_all(candidates: Sequence[Any], tables: Sequence[Table]) -> list[NonFiniteLossError | None]:
+    """Fit classifiers side by side, pipelines one by one; the errors of those that diverged."""
+    if all(isinstance(candidate, EnvironmentClassifier) for candidate in candidates):
+        return fit_together(candidates, tables, raise_errors=False)
+    errors: list[NonFiniteLossError | None] = []
+    for candidate, table in zip(candidates, tables, strict=True):
+        try:
+            candidate.fit(table.X, table.y, environments=table.environments)
+            errors.append(None)
+        except NonFiniteLossError as error:
+            errors.append(error)
+    return errors
+
+
+def choose_weight(losses: Mapping[float, Sequence[float]]) -> Choice:
     """The weight with the least mean validation loss; the first of equals.
 
     Parameters
     ----------
-    weights : iterable of float
-    folds : sequence of Fold
-    validation_loss : callable
-        Fits with a weight on a fold's first rows and gives the loss on its second, smaller is better. A weight with
-        which training diverges (`NonFiniteLossError`) is not chosen.
+    losses : mapping
+        Weight to its losses on the folds, smaller is better; infinite where training diverged, so that such a weight is
+        not chosen.
     """
-    losses: dict[float, float] = {}
-    for weight in weights:
-        try:
-            losses[weight] = float(np.mean([validation_loss(weight, fold) for fold in folds]))
-        except NonFiniteLossError:
-            losses[weight] = math.inf
-        if math.isnan(losses[weight]):
-            losses[weight] = math.inf
-    if not losses:
+    means = {weight: float(np.mean(values)) for weight, values in losses.items()}
+    means = {weight: math.inf if math.isnan(mean) else mean for weight, mean in means.items()}
+    if not means:
         raise ValueError("The grid of weights is empty: there is nothing to choose from.")
-    best = min(losses, key=lambda weight: losses[weight])
-    if math.isinf(losses[best]):
-        raise ArithmeticError(f"Training diverged with every weight of the grid: {', '.join(map(str, losses))}.")
-    return Choice(best, losses)
+    best = min(means, key=lambda weight: means[weight])
+    if math.isinf(means[best]):
+        raise ArithmeticError(f"Training diverged with every weight of the grid: {', '.join(map(str, means))}.")
+    return Choice(best, means)
 
 
 def subsample(data: MultiEnvironmentData, rows_per_environment: int, random_state: int = 0) -> MultiEnvironmentData:

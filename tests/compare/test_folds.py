@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eber.compare.folds import MAX_FOLDS, MIN_ROWS, plan_folds
-from eber.compare.grouping import group_environments
 
 
 def table(sizes: dict[str, int], one_class: tuple[str, ...] = ()) -> tuple[np.ndarray, np.ndarray]:
@@ -61,15 +60,3 @@ def test_many_environments_are_dealt_whole_into_folds(sizes: list[int]) -> None:
     members = [name for fold in plan.folds.values() for name in fold]
     assert len(plan.folds) <= MAX_FOLDS
     assert len(members) == len(set(members))
-
-
-def test_similar_environments_share_a_group() -> None:
-    rng = np.random.default_rng(0)
-    environments = np.repeat([f"e{j}" for j in range(12)], 20)
-    X = (np.repeat(np.arange(12) % 3, 20)[:, None] * 10 + rng.normal(size=(240, 2))).astype(np.float32)
-    groups = group_environments(X, environments, seed=0, limit=3)
-    assert len(np.unique(groups)) == 3
-    for j in range(12):
-        assert len(np.unique(groups[environments == f"e{j}"])) == 1
-    assert (groups[environments == "e0"] == groups[environments == "e3"][0]).all()
-    assert group_environments(X, environments, seed=0, limit=12) is environments

@@ -15,6 +15,7 @@ from eber.compare.folds import FoldPlan, plan_folds
 from eber.compare.methods import Effort
 from eber.compare.running import evaluate_fold
 from eber.estimators import IRMClassifier
+from eber.experiments.driving import drive
 from eber.model_selection import SELECTION_RULES
 from eber.tables.training import TrainingTable, read_training_table
 
@@ -36,10 +37,10 @@ def test_as_many_fits_are_promised_as_are_made(
     table: TrainingTable, rule: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = []
-    fit = IRMClassifier.fit
-    monkeypatch.setattr(IRMClassifier, "fit", lambda self, *a, **k: (made.append(1), fit(self, *a, **k))[1])
+    complete = IRMClassifier._complete
+    monkeypatch.setattr(IRMClassifier, "_complete", lambda self, *a: (made.append(1), complete(self, *a))[1])
     effort = replace(EFFORT, selection=rule)
-    evaluate_fold(table, table.environments == "a", "IRM", 0, effort)
+    drive(evaluate_fold(table, table.environments == "a", "IRM", 0, effort))
     assert preview.fits_of("IRM", table, effort) == len(made)
     assert preview.fits_of("ERM", table, effort) == preview.fits_of("IRM", table, Effort(4, (1.0,))) == 1
 

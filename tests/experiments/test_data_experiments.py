@@ -19,6 +19,7 @@ from eber.datasets.colored_mnist import POOLED_MIXTURE, TEST_MIXTURE, expected_s
 from eber.experiments import colored_mnist, microbiome, quasar, sepsis
 from eber.experiments.cell import MAIN, Cell, CellResult
 from eber.experiments.data_task import ABLATIONS, ADAPTED, FIT_PARAMETERS, DataTask, Split, learned_on_training
+from eber.experiments.driving import drive
 from eber.experiments.fingerprint import fingerprint_files
 from eber.experiments.holdouts import hold_out_settings
 from eber.experiments.progress import Progress
@@ -40,7 +41,7 @@ NAMES = ("colored-mnist", "quasar", "microbiome", "sepsis")
 def run_small(experiment: Experiment, method: str, data_dir: Path, setting: str = "", **changes: Any) -> CellResult:
     setting = setting or next(iter(experiment.settings))
     cell = experiment.cell(setting, method, 0, changes, data="test")
-    result = experiment.run_cell(replace(cell, data_dir=data_dir))
+    result = drive(experiment.run_cell(replace(cell, data_dir=data_dir)))
     experiment.check_result(cell, result)
     return result
 
@@ -84,8 +85,10 @@ def test_poisoned_held_out_rows_change_nothing_but_their_own_scores(
 ) -> None:
     """Neither preparation nor fit nor the choice of a weight may have looked at them."""
     clean, poisoned = (
-        TOY_TASK.run(
-            Cell("toy", "s", method, 0, {**TOY_PARAMETERS, "selection": selection, "poison": poison}, "", tmp_path)
+        drive(
+            TOY_TASK.run(
+                Cell("toy", "s", method, 0, {**TOY_PARAMETERS, "selection": selection, "poison": poison}, "", tmp_path)
+            )
         )
         for poison in (False, True)
     )
@@ -98,7 +101,7 @@ def test_poisoned_held_out_rows_change_nothing_but_their_own_scores(
 
 def test_a_task_without_a_data_folder_says_so() -> None:
     with pytest.raises(ValueError, match="'toy' reads data files"):
-        TOY_TASK.run(Cell("toy", "s", "ERM", 0, TOY_PARAMETERS))
+        drive(TOY_TASK.run(Cell("toy", "s", "ERM", 0, TOY_PARAMETERS)))
 
 
 def test_a_fingerprint_follows_content_and_names_but_not_the_place(tmp_path: Path) -> None:

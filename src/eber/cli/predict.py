@@ -56,7 +56,8 @@ def _sentences(bundle: Bundle, report: PredictionReport) -> list[str]:
             f"{first!r}; they count as none of the known ones."
         )
     if (a := report.adaptation) is not None:
-        order = sorted(zip(a.mixture, bundle.classifier.environments_, strict=True), reverse=True)
+        classifier = bundle.classifier
+        order = sorted(zip(classifier.environment_mixture(), classifier.environments_, strict=True), reverse=True)
         shown = ", ".join(f"{name} {weight:.0%}" for weight, name in order if weight >= 0.005)
         lines.append(f"Adapted to {a.n_rows} rows. Estimated mixture of training environments: {shown}.")
         lines.append(

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
-from eber.compare.grouping import MAX_ENVIRONMENTS, group_environments
+from eber.datasets.base import MultiEnvironmentData
 from eber.exceptions import EnvironmentWarning
-from eber.experiments.fitting import CLASSIFIERS, PENALISED
+from eber.experiments.fitting import CLASSIFIERS, PENALISED, Steps, fit
 from eber.model_selection import choose_penalty_weight, selection_folds
 
 LOGISTIC, BOOSTING = "Logistic regression", "Gradient boosting"
@@ -23,6 +23,8 @@ PENALTY_WEIGHTS = (1.0, 10.0, 100.0)
 DEFAULT_SELECTION = "training_domain_validation"
 BATCH_SIZE = 64
 MAX_EPOCHS, MIN_EPOCHS = 50, 3
+MAX_COMPONENTS = 40
+"""Of more environments, EBER lets so many learned components stand for all."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +78,8 @@ class FittedMethod:
     penalty_weight: float | None = None
 
 
-def build(method: str, seed: int, epochs: int, penalty_weight: float | None = None) -> Any:
-    """An unfitted classifier with the settings that the comparison uses."""
+def build(method: str, seed: int, epochs: int, n_environments: int, penalty_weight: float | None = None) -> Any:
+    """An unfitted classifier with the settings that the comparison uses, for so many training environments."""
     if method == LOGISTIC:
         return LogisticRegression(random_state=seed)
     if method == BOOSTING:
@@ -85,30 +87,25 @@ def build(method: str, seed: int, epochs: int, penalty_weight: float | None = No
     parameters: dict[str, Any] = {"epochs": epochs, "batch_size": BATCH_SIZE, "random_state": seed}
     if method in PENALISED:
         parameters["penalty_weight"] = penalty_weight
+    if method == "EBER" and n_environments > MAX_COMPONENTS:
+        parameters["pseudo_environments"] = MAX_COMPONENTS
     return CLASSIFIERS[method](**parameters)
 
 
 def fit_method(
     method: str, X: NDArray[Any], y: NDArray[Any], environments: NDArray[Any], seed: int, effort: Effort
-) -> FittedMethod:
-    """Fit a method as the comparison does.
+) -> Steps[FittedMethod]:
+    """Fit a method as the comparison does; a computation for `eber.experiments.driving`.
 
-    A penalty weight is chosen by the effort's rule within these rows, then all of them are fitted with it. EBER learns
-    from at most `MAX_ENVIRONMENTS` environments; of more, similar ones are put together, with a warning.
+    A penalty weight is chosen by the effort's rule within these rows, then all of them are fitted with it. With more
+    than `MAX_COMPONENTS` environments, EBER's share so many pseudo-environments.
     """
-    if method == "EBER" and len(np.unique(environments)) > MAX_ENVIRONMENTS:
-        warnings.warn(
-            f"EBER puts {len(np.unique(environments))} environments into {MAX_ENVIRONMENTS} groups of similar ones: "
-            "its cost grows with the square of their number.",
-            EnvironmentWarning,
-            stacklevel=2,
-        )
-        environments = group_environments(X, environments, seed)
-    epochs = effort.epochs(len(y))
+    epochs, m = effort.epochs(len(y)), len(np.unique(environments))
     if method not in CLASSIFIERS:
-        return FittedMethod(build(method, seed, epochs).fit(X, y))
+        return FittedMethod(build(method, seed, epochs, m).fit(X, y))
     weight = _choose_weight(method, X, y, environments, seed, effort) if method in PENALISED else None
-    return FittedMethod(build(method, seed, epochs, weight).fit(X, y, environments=environments), weight)
+    fitted = yield from fit(build(method, seed, epochs, m, weight), MultiEnvironmentData(X, y, environments))
+    return FittedMethod(fitted.classifier, weight)
 
 
 def _choose_weight(
@@ -126,7 +123,7 @@ def _choose_weight(
         return middle
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EnvironmentWarning)  # said once, by the fit that is kept
-        estimator = build(method, seed, effort.epochs(len(y)), middle)
+        estimator = build(method, seed, effort.epochs(len(y)), len(np.unique(environments)), middle)
         return choose_penalty_weight(
             estimator, X, y, environments=environments, grid=grid, rule=effort.selection, random_state=seed
         ).weight

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 import numpy as np
 
 from eber.compare.folds import FoldPlan
-from eber.compare.grouping import group_environments
 from eber.compare.methods import BATCH_SIZE, BOOSTING, Effort, build
 from eber.experiments.fitting import CLASSIFIERS, PENALISED
 from eber.model_selection import MAX_FOLDS, selection_folds
@@ -75,8 +74,8 @@ def _trial(
     """Seconds that a fit of one pass takes, and the rows that it was tried on."""
     rows = _trial_rows(table, size, rng)
     X, y = preprocessing.transform(table.columns.select(rows)), table.y[rows]
-    e = group_environments(X, table.environments[rows], seed=0) if method == "EBER" else table.environments[rows]
-    classifier = build(method, 0, epochs=1, penalty_weight=1.0)
+    e = table.environments[rows]
+    classifier = build(method, 0, epochs=1, n_environments=len(np.unique(e)), penalty_weight=1.0)
     share = 1.0
     if method == BOOSTING:  # tree after tree of the same cost
         share = TRIAL_TREES / classifier.max_iter

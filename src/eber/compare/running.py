@@ -17,6 +17,7 @@ from eber.compare.methods import METHODS, Effort, fit_method
 from eber.estimators import EBERClassifier
 from eber.exceptions import AdaptationWarning
 from eber.experiments.cell import MAIN, Cell, CellResult
+from eber.experiments.fitting import Steps
 from eber.experiments.spec import Experiment
 from eber.inference import entropy
 from eber.metrics import METRICS, score
@@ -61,11 +62,12 @@ def comparison(
         primary_metric=metric,
         reference_method=METHODS[0],
         run_cell=run_cell,
+        seeds_together=5,
         fingerprint=fingerprint,
     )
 
 
-def run_cell(cell: Cell) -> CellResult:
+def run_cell(cell: Cell) -> Steps[CellResult]:
     """Fit one method without one fold's environments, and score it on them."""
     p = cell.parameters
     assert cell.data_dir is not None
@@ -75,8 +77,10 @@ def run_cell(cell: Cell) -> CellResult:
     return evaluate_fold(table, held, cell.method, cell.seed, effort)
 
 
-def evaluate_fold(table: TrainingTable, held: NDArray[np.bool_], method: str, seed: int, effort: Effort) -> CellResult:
-    """Scores, times and what the report draws, of one method on held-out rows.
+def evaluate_fold(
+    table: TrainingTable, held: NDArray[np.bool_], method: str, seed: int, effort: Effort
+) -> Steps[CellResult]:
+    """Scores, times and what the report draws, of one method on held-out rows; a computation for `driving`.
 
     Preprocessing is learned from the training rows alone.
 
@@ -90,7 +94,7 @@ def evaluate_fold(table: TrainingTable, held: NDArray[np.bool_], method: str, se
     preprocessing = Preprocessing.fit(table.columns.select(train), table.schema)
     X, X_test = (preprocessing.transform(table.columns.select(rows)) for rows in (train, test))
     start = time.perf_counter()
-    fitted = fit_method(method, X, table.y[train], table.environments[train], seed, effort)
+    fitted = yield from fit_method(method, X, table.y[train], table.environments[train], seed, effort)
     seconds = {MAIN: time.perf_counter() - start}
     classifier = fitted.classifier
     proba = classifier.predict_proba(X_test)
@@ -125,7 +129,7 @@ def _look_inside(
         "environments": classifier.environments_.astype(str),
         "p_e": p_e.mean(0),
         "environment_entropy": entropy(p_e).mean(keepdims=True),
-        "mixture": adapted.adaptation_.mixture,
+        "mixture": adapted.environment_mixture(),
         "within": split["within_environments"].to_numpy(np.float32),
         "between": split["between_environments"].to_numpy(np.float32),
         "latent": classifier.transform(X[rows]).astype(np.float32),

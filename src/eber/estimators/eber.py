@@ -12,6 +12,7 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from eber import inference
@@ -314,6 +315,21 @@ class EBERClassifier(EnvironmentClassifier):
         for reason in adaptation.reasons:
             warn_user(f"Do not trust this adaptation: {reason}.", AdaptationWarning)
         return adapted
+
+    def environment_mixture(self) -> NDArray[np.float64]:
+        """How much each training environment counts: the mixture that `adapt` estimated, else that of the fit.
+
+        Returns
+        -------
+        array of shape (m,), entries as in `environments_`; with pseudo-environments, what they say of the environments
+        that share them.
+        """
+        check_is_fitted(self)
+        mixture = self.adaptation_.mixture if hasattr(self, "adaptation_") else self.environment_prior_
+        with torch.no_grad():
+            log_p = self.module_.log_p_observed_given_x(torch.from_numpy(np.log(np.maximum(mixture, 1e-300)))[:, None])
+        p: NDArray[np.float64] = log_p[:, 0].exp().numpy()
+        return p
 
     @property
     def _n_features_out(self) -> int:

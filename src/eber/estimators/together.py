@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 from eber.estimators.base import STACK_ELEMENTS, EnvironmentClassifier, FitJob, train_jobs
@@ -21,7 +22,11 @@ class Table(NamedTuple):
 
 
 def fit_together(
-    classifiers: Sequence[EnvironmentClassifier], tables: Sequence[Table], *, raise_errors: bool = True
+    classifiers: Sequence[EnvironmentClassifier],
+    tables: Sequence[Table],
+    *,
+    raise_errors: bool = True,
+    within: Callable[[int], AbstractContextManager[Any]] = lambda position: nullcontext(),
 ) -> list[NonFiniteLossError | None]:
     """Fit classifiers, those of one shape side by side, with the numbers they would get alone.
 
@@ -38,6 +43,8 @@ def fit_together(
         One for each classifier, or a single one for all.
     raise_errors : bool, default=True
         Whether a fit that diverges raises its error once all others are fitted. Otherwise it is left unfitted.
+    within : callable, optional
+        Position of a classifier -> context in which what is its own is done and warned of.
 
     Returns
     -------
@@ -60,13 +67,14 @@ def fit_together(
     for i, (classifier, table) in enumerate(zip(classifiers, tables, strict=True)):
         if not classifier._stackable:
             try:
-                classifier.fit(table.X, table.y, environments=table.environments)
+                with within(i):
+                    classifier.fit(table.X, table.y, environments=table.environments)
             except NonFiniteLossError as error:
                 errors[i] = error
             continue
         classifier._validate_params()
         seed = classifier._draw_seed()
-        with isolated_torch(seed, classifier.n_threads) as generator:
+        with within(i), isolated_torch(seed, classifier.n_threads) as generator:
             job = classifier._begin(*table, seed, generator)
         # Fits on one table share its rows, where nothing of their own was added to them.
         shared = rows.setdefault(tuple(map(id, table)), job.data)
@@ -77,19 +85,16 @@ def fit_together(
         first = group[0][1]
         size = max(1, STACK_ELEMENTS // first.estimator._elements(first))
         for start in range(0, len(group), size):
-            _fit_side_by_side(group[start : start + size], errors)
+            members = group[start : start + size]
+            with isolated_torch(0, first.estimator.n_threads):
+                outcomes = train_jobs([job for _, job in members])
+            for (i, job), outcome in zip(members, outcomes, strict=True):
+                if isinstance(outcome, NonFiniteLossError):
+                    errors[i] = outcome
+                else:
+                    with within(i):
+                        job.complete(outcome)
     failed = [error for error in errors if error is not None]
     if failed and raise_errors:
         raise failed[0]
     return errors
-
-
-def _fit_side_by_side(group: list[tuple[int, FitJob]], errors: list[NonFiniteLossError | None]) -> None:
-    jobs = [job for _, job in group]
-    with isolated_torch(0, jobs[0].estimator.n_threads):
-        outcomes = train_jobs(jobs)
-    for (i, job), outcome in zip(group, outcomes, strict=True):
-        if isinstance(outcome, NonFiniteLossError):
-            errors[i] = outcome
-        else:
-            job.complete(outcome)

@@ -15,7 +15,7 @@ from eber.experiments.cell import Cell, CellResult
 from eber.experiments.data_paper import COLORED_MNIST
 from eber.experiments.data_task import ABLATIONS, FIT_PARAMETERS, DataTask, Split
 from eber.experiments.fingerprint import fingerprint_files
-from eber.experiments.fitting import CLASSIFIERS
+from eber.experiments.fitting import CLASSIFIERS, Steps
 from eber.experiments.results import Results
 from eber.experiments.spec import Experiment
 from eber.report.agreement_figure import agreement_figures
@@ -49,7 +49,7 @@ ORACLES = {"pooled marginal rule": pooled_marginal_rule, "test environment's own
 TASK = DataTask(split, "cnn", METRICS, oracles=ORACLES)
 
 
-def run_cell(cell: Cell) -> CellResult:
+def run_cell(cell: Cell) -> Steps[CellResult]:
     """Fit one method on the six training environments, score it on the test environment."""
     return TASK.run(cell)
 

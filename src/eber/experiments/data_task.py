@@ -16,7 +16,7 @@ from eber.datasets.base import MultiEnvironmentData
 from eber.estimators import PAPER_FORM, EBERClassifier, ERMClassifier
 from eber.estimators.base import EnvironmentClassifier
 from eber.experiments.cell import MAIN, Cell, CellResult
-from eber.experiments.fitting import CLASSIFIERS, PENALISED, Fitted, Preparation, WeightSearch, fit, unchanged
+from eber.experiments.fitting import CLASSIFIERS, PENALISED, Fitted, Preparation, Steps, WeightSearch, fit, unchanged
 from eber.experiments.parametric import ERM_SAME_RECIPE
 from eber.metrics import score
 from eber.model_selection import find_rule
@@ -105,7 +105,7 @@ class DataTask:
     analyse: Callable[[EBERClassifier, MultiEnvironmentData, MultiEnvironmentData], Analysis] | None = None
     audit: Callable[[MultiEnvironmentData, MultiEnvironmentData], LeakAudit] | None = None
 
-    def run(self, cell: Cell) -> CellResult:
+    def run(self, cell: Cell) -> Steps[CellResult]:
         """Fit one method on the training environments, score it on the held-out one."""
         if cell.data_dir is None:
             raise ValueError(f"Experiment {cell.experiment!r} reads data files: say in which folder they are.")
@@ -116,11 +116,10 @@ class DataTask:
         shared = self._shared_parameters(cell)
         extra: dict[str, float] = {}
         if cell.method in PENALISED:
-            start = time.perf_counter()
-            choice = self._search(cell.parameters).run(cell.method, raw_train, shared, cell.seed)
-            extra = {"penalty_weight": choice.weight, "selection_seconds": time.perf_counter() - start}
+            choice = yield from self._search(cell.parameters).run(cell.method, raw_train, shared, cell.seed)
+            extra = {"penalty_weight": choice.weight}
             shared |= {"penalty_weight": choice.weight}
-        fitted = fit(build_classifier(cell.method, shared, cell.parameters), train)
+        fitted = yield from fit(build_classifier(cell.method, shared, cell.parameters), train)
         scores, seconds, right = self._score(fitted, test)
         result = CellResult({MAIN: {**scores, **extra}}, {MAIN: seconds}, {"correct": right})
         classifier = fitted.classifier

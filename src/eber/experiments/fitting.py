@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
-from typing import Any
-
-import numpy as np
+import math
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, TypeVar
 
 from eber.datasets.base import MultiEnvironmentData
 from eber.estimators import EBERClassifier, ERMClassifier, FishrClassifier, IRMClassifier, VRExClassifier
 from eber.estimators.base import EnvironmentClassifier
+from eber.exceptions import NonFiniteLossError
 from eber.metrics import find_metric
-from eber.model_selection import Choice, Fold, SelectionRule, choose_weight, subsample
+from eber.model_selection import Choice, SelectionRule, choose_weight, subsample
 
 CLASSIFIERS: dict[str, type[EnvironmentClassifier]] = {
     "EBER": EBERClassifier,
@@ -27,9 +27,6 @@ CLASSIFIERS: dict[str, type[EnvironmentClassifier]] = {
 
 PENALISED = ("IRM", "V-REx", "Fishr")
 """Those with a penalty weight to be chosen."""
-
-Validation = Callable[[EnvironmentClassifier], float]
-"""What a weight is chosen by: a fitted classifier's loss on validation data, smaller is better."""
 
 Preparation = Callable[[MultiEnvironmentData, MultiEnvironmentData], tuple[MultiEnvironmentData, MultiEnvironmentData]]
 """Training rows and other rows, both transformed by what was learned from the training rows alone."""
@@ -44,11 +41,38 @@ def unchanged(
 
 @dataclass(frozen=True)
 class Fitted:
-    """A fitted classifier, the seconds its own fit took, and the penalty weight that was chosen for it."""
+    """A fitted classifier, the seconds its fit took, and the penalty weight that was chosen for it.
+
+    The time of fits that were trained side by side is shared out evenly among them.
+    """
 
     classifier: EnvironmentClassifier
     seconds: float
     penalty_weight: float | None = None
+
+
+@dataclass(frozen=True)
+class FitRequest:
+    """A fit that a computation waits for."""
+
+    classifier: EnvironmentClassifier
+    train: MultiEnvironmentData
+
+
+T = TypeVar("T")
+Outcome = Fitted | NonFiniteLossError
+Validation = Callable[[Outcome], float]
+"""What a weight is chosen by: a fitted classifier's loss on validation data, smaller is better; infinite for none."""
+Steps = Generator[list[FitRequest], list[Outcome], T]
+"""A computation that hands its fits to whoever drives it, so that those of several computations are done together."""
+
+
+def fit(classifier: EnvironmentClassifier, train: MultiEnvironmentData) -> Steps[Fitted]:
+    """One fit, as a step of a computation."""
+    (outcome,) = yield [FitRequest(classifier, train)]
+    if isinstance(outcome, NonFiniteLossError):
+        raise outcome
+    return outcome
 
 
 @dataclass(frozen=True)
@@ -71,30 +95,19 @@ class WeightSearch:
     rows_per_environment: int = 0
     prepare: Preparation = unchanged
 
-    def run(self, method: str, train: MultiEnvironmentData, parameters: Mapping[str, Any], seed: int) -> Choice:
+    def run(self, method: str, train: MultiEnvironmentData, parameters: Mapping[str, Any], seed: int) -> Steps[Choice]:
         """Choose the weight with the least mean NLL on the folds' validation rows; `train` is not yet prepared."""
         rows = subsample(train, self.rows_per_environment, seed)
-
-        def loss(weight: float, fold: Fold) -> float:
-            fitted_on, validated_on = self.prepare(rows.select(fold[0]), rows.select(fold[1]))
-            fitted = fit(CLASSIFIERS[method](**parameters, penalty_weight=weight), fitted_on)
-            return validation_nll(validated_on)(fitted.classifier)
-
-        return choose_weight(self.grid, self.rule(rows, seed), loss)
-
-
-def fit(classifier: EnvironmentClassifier, train: MultiEnvironmentData) -> Fitted:
-    """Fit, with the time it takes."""
-    _warm_up()
-    start = time.perf_counter()
-    classifier.fit(train.X, train.y, environments=train.environments)
-    return Fitted(classifier, time.perf_counter() - start)
-
-
-@cache
-def _warm_up() -> None:
-    """Have torch import what it imports at the first fit of a process, so that no method's time includes it."""
-    ERMClassifier(epochs=1, random_state=0).fit(np.array([[0.0], [1.0]]), np.array([0, 1]))
+        folds = [self.prepare(rows.select(first), rows.select(second)) for first, second in self.rule(rows, seed)]
+        trials = list(product(self.grid, folds))
+        outcomes = yield [
+            FitRequest(CLASSIFIERS[method](**parameters, penalty_weight=weight), fitted_on)
+            for weight, (fitted_on, _) in trials
+        ]
+        losses: dict[float, list[float]] = defaultdict(list)
+        for (weight, (_, validated_on)), outcome in zip(trials, outcomes, strict=True):
+            losses[weight].append(validation_nll(validated_on)(outcome))
+        return choose_weight(losses)
 
 
 def fit_best_weight(
@@ -103,24 +116,23 @@ def fit_best_weight(
     grid: Iterable[float],
     validation_loss: Validation,
     parameters: Mapping[str, Any],
-) -> Fitted:
+) -> Steps[Fitted]:
     """Fit a penalised method with every weight of the grid; keep the one with the least validation loss."""
-    best: tuple[float, Fitted] | None = None
-    for weight in grid:
-        fitted = fit(CLASSIFIERS[method](**parameters, penalty_weight=weight), train)
-        loss = validation_loss(fitted.classifier)
-        if best is None or loss < best[0]:
-            best = loss, Fitted(fitted.classifier, fitted.seconds, weight)
-    if best is None:
-        raise ValueError(f"The grid of penalty weights for {method} is empty.")
-    return best[1]
+    weights = list(grid)
+    outcomes = yield [FitRequest(CLASSIFIERS[method](**parameters, penalty_weight=w), train) for w in weights]
+    choice = choose_weight({w: [validation_loss(outcome)] for w, outcome in zip(weights, outcomes, strict=True)})
+    fitted = outcomes[weights.index(choice.weight)]
+    assert isinstance(fitted, Fitted)
+    return replace(fitted, penalty_weight=choice.weight)
 
 
 def validation_nll(data: MultiEnvironmentData) -> Validation:
     """NLL on rows that no fit has seen."""
     nll = find_metric("nll")
 
-    def loss(classifier: EnvironmentClassifier) -> float:
-        return nll(data.y, classifier.predict_proba(data.X), classifier.classes_)
+    def loss(outcome: Outcome) -> float:
+        if isinstance(outcome, NonFiniteLossError):
+            return math.inf
+        return nll(data.y, outcome.classifier.predict_proba(data.X), outcome.classifier.classes_)
 
     return loss

@@ -19,7 +19,7 @@ from eber.experiments.cell import Cell, CellResult
 from eber.experiments.data_paper import MICROBIOME
 from eber.experiments.data_task import ABLATIONS, FIT_PARAMETERS, Analysis, DataTask, Split, learned_on_training
 from eber.experiments.fingerprint import fingerprint_files
-from eber.experiments.fitting import CLASSIFIERS
+from eber.experiments.fitting import CLASSIFIERS, Steps
 from eber.experiments.holdouts import hold_out
 from eber.experiments.results import Results
 from eber.experiments.spec import Experiment
@@ -75,7 +75,7 @@ def nearest_neighbours(classifier: EBERClassifier, train: MultiEnvironmentData, 
 TASK = DataTask(split, "linear", METRICS, learned_on_training(StandardScaler), analyse=nearest_neighbours, audit=audit)
 
 
-def run_cell(cell: Cell) -> CellResult:
+def run_cell(cell: Cell) -> Steps[CellResult]:
     """Fit one method on the training cohorts, score it on the held-out one."""
     return TASK.run(cell)
 
@@ -156,6 +156,7 @@ EXPERIMENT = Experiment(
     primary_metric="nll",
     reference_method="EBER",
     run_cell=run_cell,
+    seeds_together=5,
     paper={PAPER_SPLIT: MICROBIOME},
     figures=figures,
     discussion=DISCUSSION,

@@ -16,7 +16,8 @@ from eber.datasets.parametric_oracle import ParametricOracle
 from eber.estimators import PAPER_FORM, EBERClassifier, ERMClassifier
 from eber.estimators.base import EnvironmentClassifier
 from eber.experiments.cell import MAIN, Cell, CellResult
-from eber.experiments.fitting import CLASSIFIERS, PENALISED, Fitted, fit, fit_best_weight, validation_nll
+from eber.experiments.driving import drive
+from eber.experiments.fitting import CLASSIFIERS, PENALISED, Fitted, Steps, fit, fit_best_weight, validation_nll
 from eber.experiments.parametric_paper import PAPER
 from eber.experiments.results import Results
 from eber.experiments.spec import Experiment
@@ -81,14 +82,14 @@ def draw_cell(parameters: Mapping[str, Any], seed: int) -> tuple[ParametricDraw,
     return data, ParametricOracle(data.parameters, data.centres)
 
 
-def run_cell(cell: Cell) -> CellResult:
+def run_cell(cell: Cell) -> Steps[CellResult]:
     """Draw the data, fit one method, score it on the test environments."""
     data, oracle = draw_cell(cell.parameters, cell.seed)
     if cell.method == "Bayes-x":
         start = time.perf_counter()
         proba = oracle.bayes_x(data.test.X)
         return CellResult({MAIN: score(data.test.y, proba, CLASSES, METRICS)}, {MAIN: time.perf_counter() - start})
-    fitted = fit_method(cell.method, data, oracle, cell.parameters, cell.seed)
+    fitted = yield from fit_method(cell.method, data, oracle, cell.parameters, cell.seed)
     scores, seconds = {}, {}
     scores[MAIN], seconds[MAIN] = _score(fitted, data)
     if fitted.penalty_weight is not None:
@@ -102,7 +103,7 @@ def run_cell(cell: Cell) -> CellResult:
 
 def fit_method(
     method: str, data: ParametricDraw, oracle: ParametricOracle, parameters: Mapping[str, Any], seed: int
-) -> Fitted:
+) -> Steps[Fitted]:
     """Fit a method by name; weights of penalties are chosen by NLL on the validation environments."""
     shared = {
         "featurizer": "mlp",
@@ -115,15 +116,15 @@ def fit_method(
     }
     if method in PENALISED:
         loss = validation_nll(data.validation)
-        return fit_best_weight(method, data.train, parameters["penalty_weights"], loss, shared)
+        return (yield from fit_best_weight(method, data.train, parameters["penalty_weights"], loss, shared))
     if method == "ERM":
-        return fit(CLASSIFIERS[method](**shared), data.train)
+        return (yield from fit(CLASSIFIERS[method](**shared), data.train))
     if method == ERM_SAME_RECIPE:
         eber = EBERClassifier()
         recipe: dict[str, Any] = {"input_scale": eber.input_scale, "average_decay": eber.average_decay}
-        return fit(ERMClassifier(**shared, **recipe), data.train)
+        return (yield from fit(ERMClassifier(**shared, **recipe), data.train))
     if method == ERM_RELU:
-        return fit(ERMClassifier(**{**shared, "featurizer": relu_extractor}), data.train)
+        return (yield from fit(ERMClassifier(**{**shared, "featurizer": relu_extractor}), data.train))
     own = {
         "latent_dim": parameters["latent_dim"],
         "env_loss_weight": parameters["env_loss_weight"],
@@ -131,7 +132,7 @@ def fit_method(
         "objective": parameters["objective"],
     }
     changes = VARIANTS[method](oracle) if method in VARIANTS else {}
-    return fit(EBERClassifier(**{**shared, **own, **changes}), data.train)
+    return (yield from fit(EBERClassifier(**{**shared, **own, **changes}), data.train))
 
 
 def _score(fitted: Fitted, data: ParametricDraw) -> tuple[dict[str, float], float]:
@@ -150,7 +151,7 @@ def figures(results: Results) -> Sequence[ReportFigure]:
     parameters = results.experiment.resolve("baseline", results.run["overrides"])
     data, oracle = draw_cell(parameters, seeds[0])
     fits: dict[str, EnvironmentClassifier] = {
-        method: fit_method(method, data, oracle, parameters, seeds[0]).classifier for method in ("EBER", "ERM")
+        method: drive(fit_method(method, data, oracle, parameters, seeds[0])).classifier for method in ("EBER", "ERM")
     }
     eber = fits["EBER"]
     assert isinstance(eber, EBERClassifier)
@@ -245,6 +246,7 @@ EXPERIMENT = Experiment(
     primary_metric="nll",
     reference_method="EBER",
     run_cell=run_cell,
+    seeds_together=5,
     paper=PAPER,
     figures=figures,
     discussion=DISCUSSION,

@@ -15,7 +15,7 @@ from eber.experiments.cell import Cell, CellResult
 from eber.experiments.data_paper import QUASAR
 from eber.experiments.data_task import ABLATIONS, FIT_PARAMETERS, DataTask, Split, learned_on_training
 from eber.experiments.fingerprint import fingerprint_files
-from eber.experiments.fitting import CLASSIFIERS
+from eber.experiments.fitting import CLASSIFIERS, Steps
 from eber.experiments.holdouts import hold_out_each
 from eber.experiments.results import Results
 from eber.experiments.spec import Experiment
@@ -40,7 +40,7 @@ def split(parameters: Mapping[str, Any], data_dir: Path, seed: int) -> Split:
 TASK = DataTask(split, "mlp", METRICS, learned_on_training(StandardScaler))
 
 
-def run_cell(cell: Cell) -> CellResult:
+def run_cell(cell: Cell) -> Steps[CellResult]:
     """Fit one method on four regions, score it on the fifth."""
     return TASK.run(cell)
 
@@ -124,6 +124,7 @@ EXPERIMENT = Experiment(
     primary_metric="nll",
     reference_method="EBER",
     run_cell=run_cell,
+    seeds_together=5,
     paper={"latitude": QUASAR},
     figures=figures,
     discussion=DISCUSSION,

@@ -157,7 +157,7 @@ class _Session:
         with WorkerPool(self._experiment, self._ledger.folder, jobs) as pool:
             while len(schedule) or self._claimed_elsewhere or pool.running:
                 while len(schedule) and pool.has_idle_worker:
-                    pool.submit(schedule.next())
+                    pool.submit(schedule.next(self._experiment.seeds_together))
                 for cell, outcome in pool.wait(_TICK):
                     self._note(cell, outcome)
                     if outcome.kind in ("computed", "found"):

@@ -37,10 +37,16 @@ class Schedule:
         """Put a cell back."""
         self._pending.append(cell)
 
-    def next(self) -> Cell:
-        """Take the cell that should run now."""
-        longest = max(range(len(self._pending)), key=lambda i: self._expected(self._pending[i], unknown=math.inf))
-        return self._pending.pop(longest)
+    def next(self, seeds_together: int = 1) -> list[Cell]:
+        """Take the cell that should run now, with the other seeds of its block: 0 to n-1, n to 2n-1, and so on."""
+        longest = max(self._pending, key=lambda cell: self._expected(cell, unknown=math.inf))
+
+        def block(cell: Cell) -> tuple[str, str, int]:
+            return cell.setting, cell.method, cell.seed // seeds_together
+
+        taken = [cell for cell in self._pending if block(cell) == block(longest)]
+        self._pending = [cell for cell in self._pending if block(cell) != block(longest)]
+        return taken
 
     def learn(self, cell: Cell, seconds: float) -> None:
         """Note how long a cell took."""

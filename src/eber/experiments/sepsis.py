@@ -13,7 +13,7 @@ from eber.experiments.cell import Cell, CellResult
 from eber.experiments.data_paper import SEPSIS
 from eber.experiments.data_task import ABLATIONS, FIT_PARAMETERS, DataTask, Split, learned_on_training
 from eber.experiments.fingerprint import fingerprint_files
-from eber.experiments.fitting import CLASSIFIERS
+from eber.experiments.fitting import CLASSIFIERS, Steps
 from eber.experiments.holdouts import hold_out, hold_out_each
 from eber.experiments.results import Results
 from eber.experiments.spec import Experiment
@@ -42,7 +42,7 @@ def split(parameters: Mapping[str, Any], data_dir: Path, seed: int) -> Split:
 TASK = DataTask(split, "mlp", METRICS, learned_on_training(sepsis_preprocessing))
 
 
-def run_cell(cell: Cell) -> CellResult:
+def run_cell(cell: Cell) -> Steps[CellResult]:
     """Fit one method on five environments, score it on the sixth."""
     return TASK.run(cell)
 
@@ -119,6 +119,7 @@ EXPERIMENT = Experiment(
     primary_metric="auroc",
     reference_method="EBER",
     run_cell=run_cell,
+    seeds_together=5,
     paper={PAPER_SPLIT: SEPSIS, LONGER_STAYS: SEPSIS},
     figures=figures,
     discussion=DISCUSSION,

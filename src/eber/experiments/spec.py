@@ -30,6 +30,7 @@ from eber.experiments.parameters import Value, check_default, override
 from eber.metrics import Quantity, find_metric
 
 if TYPE_CHECKING:
+    from eber.experiments.fitting import Steps
     from eber.experiments.results import Results
     from eber.report.figures import ReportFigure
 
@@ -83,7 +84,10 @@ class Experiment:
     reference_method : str
         The one that is tested against the others.
     run_cell : callable
-        Cell -> CellResult, at module level.
+        Cell -> CellResult, at module level; or a generator function that returns one and yields the fits it needs.
+    seeds_together : int
+        Seeds of one method and setting that a worker computes at once. More than one where their fits are of one shape
+        and small, so that they are faster side by side.
     paper : mapping
         Setting to what the paper printed.
     figures : callable, optional
@@ -106,7 +110,8 @@ class Experiment:
     metrics: tuple[str | Quantity, ...]
     primary_metric: str
     reference_method: str
-    run_cell: Callable[[Cell], CellResult]
+    run_cell: Callable[[Cell], CellResult | Steps[CellResult]]
+    seeds_together: int = 1
     paper: Mapping[str, PaperTable] = field(default_factory=dict)
     figures: Callable[[Results], Sequence[ReportFigure]] | None = None
     discussion: str = ""

@@ -1,4 +1,4 @@
-"""Processes that compute cells, one at a time each, and may die without taking the run with them."""
+"""Processes that compute cells, a block at a time each, and may die without taking the run with them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ import time
 import traceback
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import connection, resource_tracker
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Literal
 
 from eber.experiments.cell import Cell
+from eber.experiments.driving import carry_out
 from eber.experiments.ledger import DamagedCellError, Ledger
 from eber.experiments.spec import Experiment
 
@@ -53,7 +54,11 @@ class _Worker:
     process: BaseProcess
     pipe: connection.Connection
     ready: bool = False
-    cell: Cell | None = None
+    cells: list[Cell] = field(default_factory=list)
+
+    @property
+    def idle(self) -> bool:
+        return self.ready and not self.cells
 
 
 class WorkerPool:
@@ -93,43 +98,43 @@ class WorkerPool:
 
     @property
     def has_idle_worker(self) -> bool:
-        """Whether a cell can be handed out now."""
-        return any(worker.ready and worker.cell is None for worker in self._workers)
+        """Whether cells can be handed out now."""
+        return any(worker.idle for worker in self._workers)
 
     @property
     def running(self) -> list[Cell]:
         """The cells that workers are at."""
-        return [worker.cell for worker in self._workers if worker.cell is not None]
+        return [cell for worker in self._workers for cell in worker.cells]
 
-    def submit(self, cell: Cell) -> None:
-        """Hand a cell to an idle worker."""
-        worker = next(worker for worker in self._workers if worker.ready and worker.cell is None)
-        worker.cell = cell
+    def submit(self, cells: list[Cell]) -> None:
+        """Hand cells that are computed together to an idle worker."""
+        worker = next(worker for worker in self._workers if worker.idle)
+        worker.cells = cells
         with contextlib.suppress(BrokenPipeError):  # it has just died, which the next `wait` sees
-            worker.pipe.send(cell)
+            worker.pipe.send(cells)
 
     def wait(self, timeout: float) -> list[tuple[Cell, Outcome]]:
         """What has come back within so many seconds; returns as soon as anything happens."""
         handles = [handle for worker in self._workers for handle in (worker.pipe, worker.process.sentinel)]
         happened = connection.wait(handles, timeout)
-        outcomes = []
+        outcomes: list[tuple[Cell, Outcome]] = []
         for position, worker in enumerate(self._workers):
             if worker.pipe not in happened and worker.process.sentinel not in happened:
                 continue
-            cell = worker.cell
+            cells = worker.cells
             try:
                 # The pipe first: a worker may have sent its last answer and then died.
-                answer = worker.pipe.recv() if worker.pipe.poll() else _death(worker.process)
+                answer = worker.pipe.recv() if worker.pipe.poll() else [_death(worker.process)] * len(cells)
             except (EOFError, OSError):
-                answer = _death(worker.process)
+                answer = [_death(worker.process)] * len(cells)
             if not worker.process.is_alive():
                 self._workers[position] = self._replace(worker)
             elif answer is None:
                 worker.ready = True
             else:
-                worker.cell = None
-            if cell is not None and answer is not None:
-                outcomes.append((cell, answer))
+                worker.cells = []
+            if answer is not None:
+                outcomes += zip(cells, answer, strict=True)
         return outcomes
 
     def _start(self) -> _Worker:
@@ -182,7 +187,7 @@ def _surroundings() -> Iterator[None]:
 
 
 def _serve(pipe: connection.Connection, experiment: Experiment, folder: Path) -> None:
-    """A worker's life: say that it is ready (None), then answer each cell with an outcome."""
+    """A worker's life: say that it is ready (None), then answer each block of cells with their outcomes."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
@@ -190,10 +195,10 @@ def _serve(pipe: connection.Connection, experiment: Experiment, folder: Path) ->
     pipe.send(None)
     while True:
         try:
-            cell = pipe.recv()
+            cells = pipe.recv()
         except EOFError:
             return
-        pipe.send(_compute(cell, experiment, ledger))
+        pipe.send(_compute(cells, experiment, ledger))
 
 
 def _end_with_parent() -> None:
@@ -205,33 +210,49 @@ def _end_with_parent() -> None:
 
 
 @contextlib.contextmanager
-def _caught_warnings() -> Iterator[list[str]]:
+def _caught_warnings(messages: dict[str, None]) -> Iterator[None]:
     """Collect warnings for the report, each once, where printing them would tear the progress bar."""
-    messages: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         for of_no_use_here in (DeprecationWarning, PendingDeprecationWarning):
             warnings.simplefilter("ignore", of_no_use_here)
         try:
-            yield messages
+            yield
         finally:
-            messages += dict.fromkeys(f"{warning.category.__name__}: {warning.message}" for warning in caught)
+            messages |= dict.fromkeys(f"{warning.category.__name__}: {warning.message}" for warning in caught)
 
 
-def _compute(cell: Cell, experiment: Experiment, ledger: Ledger) -> Outcome:
-    try:
-        with ledger.claim(cell) as held:
-            if not held:
-                return Outcome("claimed")
-            with contextlib.suppress(DamagedCellError):
-                if ledger.read(cell) is not None:
-                    return Outcome("found")
-            start = time.perf_counter()
-            with _caught_warnings() as messages:
-                result = experiment.run_cell(cell)
-            seconds = time.perf_counter() - start
-            experiment.check_result(cell, result)
-            ledger.write(cell, result, seconds, messages)
-            return Outcome("computed", seconds, warned=bool(messages))
-    except Exception as error:  # whatever a cell raises is that cell's failure; the other cells go on
-        return Outcome("failed", cause=f"{type(error).__name__}: {error}", details=traceback.format_exc())
+def _compute(cells: list[Cell], experiment: Experiment, ledger: Ledger) -> list[Outcome]:
+    """Compute those of the cells that nobody has finished or is at, together."""
+    outcomes: dict[int, Outcome] = {}  # by position
+    with contextlib.ExitStack() as claims:
+        for i, cell in enumerate(cells):
+            try:
+                if not claims.enter_context(ledger.claim(cell)):
+                    outcomes[i] = Outcome("claimed")
+                    continue
+                with contextlib.suppress(DamagedCellError):
+                    if ledger.read(cell) is not None:
+                        outcomes[i] = Outcome("found")
+            except Exception as error:
+                outcomes[i] = _failure(error)
+        todo = [i for i in range(len(cells)) if i not in outcomes]
+        messages: list[dict[str, None]] = [{} for _ in todo]
+        start = time.perf_counter()
+        results = carry_out(experiment.run_cell, [cells[i] for i in todo], lambda k: _caught_warnings(messages[k]))
+        seconds = (time.perf_counter() - start) / max(1, len(todo))
+        for i, result, warned in zip(todo, results, messages, strict=True):
+            try:
+                if isinstance(result, Exception):
+                    raise result
+                experiment.check_result(cells[i], result)
+                ledger.write(cells[i], result, seconds, list(warned))
+                outcomes[i] = Outcome("computed", seconds, warned=bool(warned))
+            except Exception as error:
+                outcomes[i] = _failure(error)
+    return [outcomes[i] for i in range(len(cells))]
+
+
+def _failure(error: Exception) -> Outcome:
+    details = "".join(traceback.format_exception(error))
+    return Outcome("failed", cause=f"{type(error).__name__}: {error}", details=details)
