@@ -76,7 +76,7 @@ target, and the spread of the paper's EBER between seeds (0.077 in NLL) says tha
 What the test environment is can be learned without labels. EBER (adapted) re-estimates the mixture of environments
 from the unlabelled test images and then predicts with it; nothing else about the fit changes. It puts all weight on
 e6, the training environment with the mixture nearest to that of the test environment. Before adaptation EBER and ERM
-aim at the same pooled rule, and EBER is behind (NLL 0.623 and 0.608, one seed); the penalised methods are level with
+aim at the same pooled rule, and EBER is behind (NLL 0.625 and 0.610, one seed); the penalised methods are level with
 ERM or a little ahead.
 
 Penalty weights are chosen on 1,500 images of each training environment, a fifth of them for validation, and each
