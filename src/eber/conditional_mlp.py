@@ -31,12 +31,14 @@ class MLPLayout:
     ----------
     n_tables : number of contexts
     linear_representation : whether the layer before the head is linear and not followed by a ReLU
-    n_layers : layers before the head, the first among them; zero for a head alone, which has no contexts
+    n_layers : layers before the head, the first among them; zero for heads alone
+    heads : sizes of the contexts where there are heads alone, one for each combination; empty otherwise
     """
 
     n_tables: int
     linear_representation: bool
     n_layers: int
+    heads: tuple[int, ...] = ()
 
     @property
     def first_is_linear(self) -> bool:
@@ -79,7 +81,8 @@ class StackedMLP:
         self.features, self.one_hot = features, one_hot
         x_term = self.first.forward(features.mT)  # (S, H, B)
         if self.head is None:
-            return x_term
+            out = x_term.view(len(x_term), -1, *self.layout.heads, x_term.shape[2])
+            return out if one_hot is None else torch.einsum("soc...b,sctb->sot...b", out, self._slots(one_hot))
         hidden = self._spread(x_term)
         if not self.layout.first_is_linear:
             hidden.relu_()
@@ -98,7 +101,9 @@ class StackedMLP:
     def backward(self, grad_out: Tensor, features_too: bool = False) -> Tensor | None:
         """Write the gradients of the parameters; return that of the features, (S, B, D), if asked for."""
         if self.head is None:
-            grad = grad_out
+            if self.one_hot is not None:
+                grad_out = torch.einsum("sot...b,sctb->soc...b", grad_out, self._slots(self.one_hot))
+            grad = grad_out.reshape(len(grad_out), -1, grad_out.shape[-1])
         else:
             grad = grad_out.flatten(2)
             inputs = self.activations
@@ -108,6 +113,10 @@ class StackedMLP:
             grad = self._gather(grad.view(*grad.shape[:2], *self.shape))
         self.first.backward(grad, self.features.mT)
         return torch.bmm(grad.mT, self.first.weight) if features_too else None
+
+    def _slots(self, one_hot: Tensor) -> Tensor:
+        """Which category each slot of each row has, (S, size, slots, B)."""
+        return one_hot.view(*one_hot.shape[:2], -1, self.features.shape[1])
 
     def _back(self, layer: _Affine | _Collapsed, grad: Tensor, inputs: Tensor, i: int, n_relu: int) -> Tensor:
         """Through a layer and the ReLU before it, if there is one."""

@@ -66,7 +66,8 @@ class ConditionalNetwork(nn.Module):
     contexts : sequence of int
         Number of categories of each context, for instance ``(K, m)`` for g(x, y, e), ``()`` for h(x).
     hidden_dims : sequence of int
-        Widths of the ReLU layers.
+        Widths of the ReLU layers. Where there are none and no linear representation either, each combination of the
+        contexts has a linear head of its own.
     representation_dim : int or None
         Width of the linear layer before the head; `None` where the extractor already ends in a representation.
     out_features : int
@@ -90,9 +91,10 @@ class ConditionalNetwork(nn.Module):
         widths = [*hidden_dims, *([] if representation_dim is None else [representation_dim])]
         self.linear_representation = representation_dim is not None
         self.first = nn.Linear(in_features, widths[0]) if widths else None
-        self.tables = nn.ParameterList([nn.Parameter(torch.empty(widths[0], size)) for size in contexts])
+        self.tables = nn.ParameterList([nn.Parameter(torch.empty(widths[0], size)) for size in contexts if widths])
         self.layers = nn.ModuleList([nn.Linear(a, b) for a, b in pairwise(widths)])
-        self.head = nn.Linear(widths[-1] if widths else in_features, out_features)
+        n_heads = 1 if widths else math.prod(contexts)
+        self.head = nn.Linear(widths[-1] if widths else in_features, out_features * n_heads)
         self._initialise_first_layer(in_features, input_scale)
 
     def _initialise_first_layer(self, in_features: int, input_scale: float) -> None:
@@ -119,7 +121,7 @@ class ConditionalNetwork(nn.Module):
     def layout(self) -> MLPLayout:
         """How the parameters after the extractor are to be read."""
         n_layers = 0 if self.first is None else 1 + len(self.layers)
-        return MLPLayout(len(self.tables), self.linear_representation, n_layers)
+        return MLPLayout(len(self.tables), self.linear_representation, n_layers, () if n_layers else self.contexts)
 
     @property
     def parameter_names(self) -> list[str]:
@@ -144,8 +146,9 @@ def build_network(
 
     ``"linear"`` and ``"mlp"`` concatenate the contexts with x before the first layer. ``"cnn"`` and any callable
     (called as ``featurizer(input_shape, representation_dim)``, returning a module that maps x to
-    (B, representation_dim)) see x alone; the contexts then enter through one hidden layer after them, since a linear
-    head on concatenated features cannot make y and e interact with x.
+    (B, representation_dim)) see x alone; each combination of the contexts then has a linear head of its own on the
+    features. A head on features and one-hot contexts together could not make y and e interact with x, and a hidden
+    layer between them learns to only slowly.
     """
     common: dict[str, Any] = {"out_features": out_features, "input_scale": input_scale}
     if featurizer in ("linear", "mlp"):
@@ -168,8 +171,7 @@ def build_network(
         _check_custom_extractor(extractor, input_shape, representation_dim)
     else:
         raise ValueError(f"Unknown featurizer {featurizer!r}: choose 'linear', 'mlp', 'cnn', or give a callable.")
-    hidden = (representation_dim,) if contexts else ()
-    return ConditionalNetwork(extractor, representation_dim, contexts, hidden, None, **common)
+    return ConditionalNetwork(extractor, representation_dim, contexts, (), None, **common)
 
 
 def _check_custom_extractor(extractor: object, input_shape: Sequence[int], representation_dim: int) -> None:

@@ -184,10 +184,17 @@ def record_of(cell: Cell, seconds: float) -> Record:
 def test_unknown_cells_run_first_then_the_longest() -> None:
     bayes, eber, erm, vrex = TOY.plan(seeds=1, settings=["baseline"])
     schedule = Schedule([bayes, eber, erm, vrex], [record_of(bayes, 1.0), record_of(eber, 9.0)])
-    assert schedule.next() is erm
+    assert schedule.next() == [erm]
     schedule.learn(erm, 2.0)
-    assert schedule.next() is vrex
-    assert [schedule.next() for _ in range(2)] == [eber, bayes]
+    assert schedule.next() == [vrex]
+    assert [schedule.next() for _ in range(2)] == [[eber], [bayes]]
+
+
+def test_seeds_of_one_block_run_together_whichever_are_left() -> None:
+    cells = [cell for cell in TOY.plan(seeds=7, settings=["baseline"], methods=["ERM"]) if cell.seed != 1]
+    schedule = Schedule(cells, [])
+    assert [[cell.seed for cell in schedule.next(5)] for _ in range(2)] == [[0, 2, 3, 4], [5, 6]]
+    assert not len(schedule)
 
 
 def test_time_left_is_the_expected_work_over_the_jobs() -> None:

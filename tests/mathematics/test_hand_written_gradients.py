@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import product
 
@@ -22,7 +23,14 @@ from tests.mathematics.conftest import make_batch, make_networks
 
 
 def by_concatenation(network: nn.Module, x: torch.Tensor) -> torch.Tensor:
-    """What a conditional network means: plain layers on [x; one-hot contexts], one combination at a time."""
+    """What a conditional network means: plain layers on [x; one-hot contexts], one combination at a time.
+
+    Without a layer before the head, each combination has a linear map of its own.
+    """
+    if network.first is None:
+        weight = network.head.weight.view(-1, *network.contexts, network.head.in_features)
+        bias = network.head.bias.view(-1, *network.contexts, 1)
+        return weight @ network.extractor(x).T + bias
     out = []
     for combination in product(*(range(size) for size in network.contexts)):
         features = x if network.extractor is None else network.extractor(x)
@@ -46,7 +54,7 @@ def by_concatenation(network: nn.Module, x: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize("featurizer", ["linear", "mlp", lambda shape, R: nn.Linear(shape[0], R)])
 @pytest.mark.parametrize("contexts", [(3,), (2, 3)])
 @pytest.mark.parametrize("hidden_dims", [(5,), (5, 4, 3)])
-def test_conditional_network_means_plain_layers_on_the_concatenation(
+def test_conditional_network_means_plain_layers(
     featurizer: object, contexts: tuple[int, ...], hidden_dims: tuple[int, ...]
 ) -> None:
     network = build_network(
@@ -84,10 +92,12 @@ def test_conditional_mlp_passes_gradcheck(
     assert torch.autograd.gradcheck(ConditionalMLP.apply, (leaf(6, 3), layout, *parameters))
 
 
-def test_a_head_alone_passes_gradcheck() -> None:
+@pytest.mark.parametrize("heads", [(), (3,), (2, 3)])
+def test_heads_alone_pass_gradcheck(heads: tuple[int, ...]) -> None:
     g = torch.Generator().manual_seed(1)
-    leaves = [torch.randn(*s, generator=g, dtype=torch.float64, requires_grad=True) for s in ((6, 3), (2, 3), (2,))]
-    assert torch.autograd.gradcheck(ConditionalMLP.apply, (leaves[0], MLPLayout(0, False, 0), *leaves[1:]))
+    shapes = ((6, 3), (2 * math.prod(heads), 3), (2 * math.prod(heads),))
+    leaves = [torch.randn(*shape, generator=g, dtype=torch.float64, requires_grad=True) for shape in shapes]
+    assert torch.autograd.gradcheck(ConditionalMLP.apply, (leaves[0], MLPLayout(0, False, 0, heads), *leaves[1:]))
 
 
 CASES = {
