@@ -1,156 +1,70 @@
-"""`make bench`: what a pass over the data and a prediction cost, as ratios measured in turns in one run, one thread.
+"""`make bench`: what fits and predictions cost, as ratios measured in turns in one run, one thread.
 
-Times on a shared machine are noisy and ratios of them are not much better, so every figure is the least over many
-short blocks, the blocks of all contestants taking turns. Results go to bench/results.json.
+Prints tables, and leaves bench/results.json and bench/results.png.
 """
 
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-import torch
+import matplotlib.pyplot as plt
 from rich.console import Console
 from rich.table import Table
-from torch import nn
-from torch.nn import functional as F
 
-from benchmarks.literal import LiteralEBER, mlp
-from eber import EBERClassifier
-from eber.datasets.parametric import ParametricParameters, draw
-from eber.networks import Classifier, build_network
-from eber.objectives.base import Batch, Objective
-from eber.objectives.erm import ERMObjective
-from eber.training import Trainer, TrainingSettings, isolated_torch, shuffled_batches
+from benchmarks.accuracy import accuracy
+from benchmarks.fits import growth, many_at_once, passes
+from benchmarks.predictions import prediction
+from eber.files import write_atomically
+from eber.training import isolated_torch
 
-ROWS, BATCH, COLUMNS = 3000, 64, 10
-PREDICTED_ROWS = 2000
 OUT = Path("bench")
-
-Step = Callable[[], object]
-
-
-def least_seconds(contestants: dict[str, Step], blocks: int, calls: int = 1) -> dict[str, float]:
-    """Seconds a call, the least over blocks of calls that the contestants take in turn."""
-    best = dict.fromkeys(contestants, float("inf"))
-    for step in contestants.values():
-        step()
-    for _ in range(blocks):
-        for name, step in contestants.items():
-            start = time.perf_counter()
-            for _ in range(calls):
-                step()
-            best[name] = min(best[name], (time.perf_counter() - start) / calls)
-    return best
+ENVIRONMENTS = (6, 36, 144, 1000)
+Columns = dict[str, dict[str, float]]
 
 
-def make_rows(m: int) -> Batch:
-    """Random rows of the parametric baseline's size: a pass over them is 47 steps."""
-    return Batch(torch.randn(ROWS, COLUMNS), torch.randint(0, 2, (ROWS,)), torch.randint(0, m, (ROWS,)))
+def show(console: Console, title: str, columns: Columns) -> None:
+    """A table with a column for each key."""
+    table = Table("", *columns, title=title)
+    for name in dict.fromkeys(name for column in columns.values() for name in column):
+        cells = (f"{column[name]:.3g}" if name in column else "–" for column in columns.values())
+        table.add_row(name, *cells)
+    console.print(table)
 
 
-def plain_pass(net: nn.Module, rows: Batch, loss: Callable[[Batch], torch.Tensor]) -> Step:
-    """A pass over the rows as anyone would write it: shuffle, slice, backward, Adam."""
-    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
-
-    def one_pass() -> None:
-        for index in torch.randperm(ROWS).split(BATCH):
-            optimizer.zero_grad()
-            loss(Batch(rows.x[index], rows.y[index], rows.e[index])).backward()
-            optimizer.step()
-
-    return one_pass
-
-
-def own_pass(module: nn.Module, objective: Objective, rows: Batch, average_decay: float | None = None) -> Step:
-    """A pass of the library's loop."""
-    settings = TrainingSettings(1, BATCH, 1e-3, average_decay=average_decay)
-    trainer = Trainer(module, objective, settings, torch.Generator())
-
-    def one_pass() -> None:
-        for batch in shuffled_batches(rows, BATCH, trainer.generator):
-            trainer.step(batch)
-
-    return one_pass
-
-
-def eber_pass(rows: Batch, m: int, featurizer: str | Callable[..., nn.Module] = "mlp") -> Step:
-    """A pass of `EBERClassifier` with the default recipe."""
-    classifier = EBERClassifier(featurizer=featurizer)
-    module, objective = classifier._networks((COLUMNS,), 2, m, 1), classifier._objective(2, m, 1)
-    return own_pass(module, objective, rows, classifier.average_decay)
-
-
-def module_featurizer(input_shape: tuple[int, ...], representation_dim: int) -> nn.Module:
-    """The same extractor as a module that the library knows nothing about."""
-    return nn.Sequential(nn.Linear(input_shape[0], 16), nn.ReLU(), nn.Linear(16, representation_dim))
-
-
-def bench_fits(m: int) -> dict[str, float]:
-    """Cost of a pass over the data in units of plain ERM's, all measured in turns."""
-    rows = make_rows(m)
-    net, literal = mlp(COLUMNS, 2), LiteralEBER(COLUMNS, m)
-    own = Classifier(build_network("mlp", (COLUMNS,), (), 2, hidden_dims=(16,), representation_dim=32))
-    seconds = least_seconds(
-        {
-            "plain ERM": plain_pass(net, rows, lambda batch: F.cross_entropy(net(batch.x), batch.y)),
-            "ERMClassifier": own_pass(own, ERMObjective(), rows),
-            "EBERClassifier": eber_pass(rows, m),
-            "EBERClassifier, any module": eber_pass(rows, m, module_featurizer),
-        },
-        blocks=12,
-    )
-    slow = plain_pass(literal, rows, lambda batch: literal.loss(batch.x, batch.y, batch.e))
-    seconds |= least_seconds({"literal Algorithm 1": slow}, blocks=1)
-    return {name: value / seconds["plain ERM"] for name, value in seconds.items()}
-
-
-def bench_prediction(m: int) -> dict[str, float]:
-    """Seconds to predict rows, against literal Monte Carlo, and errors against 200 quadrature nodes."""
-    data = draw(ParametricParameters(m_train=m, n=50), random_state=0)
-    X = data.test.X[:PREDICTED_ROWS]
-    clf = EBERClassifier(epochs=10, random_state=0).fit(
-        data.train.X, data.train.y, environments=data.train.environments
-    )
-    exact = clf.set_params(prediction="quadrature", prediction_points=200).predict_proba(X)
-    errors = {}
-    contestants: dict[str, Step] = {}
-    for name, parameters in {
-        "closed form": {"prediction": "auto", "prediction_points": None},
-        "quadrature, 32 nodes": {"prediction": "quadrature", "prediction_points": 32},
-    }.items():
-
-        def predict(parameters: dict[str, object] = parameters) -> np.ndarray:
-            return clf.set_params(**parameters).predict_proba(X)
-
-        errors[name] = float(np.abs(predict() - exact).max())
-        contestants[name] = predict
-    net, rows = LiteralEBER(COLUMNS, m), torch.from_numpy(X).float()
-    seconds = least_seconds(contestants, blocks=5)
-    seconds |= least_seconds({"literal Monte Carlo": lambda: net.predict_proba(rows)}, blocks=2)
-    report = {f"{name}: times faster than literal": seconds["literal Monte Carlo"] / seconds[name] for name in errors}
-    report |= {f"{name}: rows a second": len(X) / seconds[name] for name in errors}
-    return report | {f"{name}: largest error": error for name, error in errors.items()}
+def draw_passes(columns: Columns, path: Path) -> None:
+    """Cost of a pass against the number of environments."""
+    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+    for name in dict.fromkeys(name for column in columns.values() for name in column):
+        if "times" in name or "memory" in name:
+            continue
+        points = [(m, column[name]) for m, column in zip(ENVIRONMENTS, columns.values(), strict=True) if name in column]
+        axes.plot(*zip(*points, strict=True), marker="o", label=name)
+    axes.axhline(1, color="grey", linestyle="--", linewidth=1, label="plain ERM")
+    axes.set(xscale="log", yscale="log", xlabel="training environments", ylabel="pass over the data / plain ERM's")
+    axes.legend(fontsize=8)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
 
 
 def main() -> None:
     """Measure, print, save."""
-    results: dict[str, dict[str, dict[str, float]]] = {"fits": {}, "prediction": {}}
+    console, results = Console(), dict[str, Columns]()
     with isolated_torch(0, threads=1):
-        for m in (6, 36):
-            results["fits"][f"m={m}"] = bench_fits(m)
-            results["prediction"][f"m={m}"] = bench_prediction(m)
-    console = Console()
-    for title, key in (("A pass over the data, in units of plain ERM's", "fits"), ("Prediction", "prediction")):
-        table = Table("", *results[key], title=title)
-        for name in next(iter(results[key].values())):
-            table.add_row(name, *(f"{column[name]:.3g}" for column in results[key].values()))
-        console.print(table)
+        for title, measured in (
+            ("A pass over the data, in units of plain ERM's", lambda: {f"m={m}": passes(m) for m in ENVIRONMENTS}),
+            ("Many fits at once", many_at_once),
+            ("A pass of EBER, in units of the parametric baseline's", growth),
+            ("Prediction of 2000 rows", lambda: {f"m={m}": prediction(m) for m in ENVIRONMENTS[:3]}),
+            ("Parametric simulation with 36 environments of 500 rows, 3 seeds", lambda: accuracy(36, 500)),
+            ("Parametric simulation with 1000 environments of 20 rows, 3 seeds", lambda: accuracy(1000, 20)),
+        ):
+            results[title] = measured()
+            show(console, title, results[title])
     OUT.mkdir(exist_ok=True)
-    (OUT / "results.json").write_text(json.dumps(results, indent=1))
+    write_atomically(OUT / "results.json", json.dumps(results, indent=1))
+    draw_passes(next(iter(results.values())), OUT / "results.png")
+    console.print(f"Saved {OUT / 'results.json'} and {OUT / 'results.png'}.")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,65 @@
+"""Cost of training, in units of plain ERM in the same run."""
+
+from __future__ import annotations
+
+from benchmarks.contestants import ROWS, literal_steps, make_rows, module_featurizer, own_pass, plain_erm
+from benchmarks.measure import least_seconds, peak_mebibytes
+from eber import EBERClassifier, ERMClassifier, FishrClassifier, IRMClassifier, VRExClassifier
+
+SEEDS = 10
+LITERAL_STEPS = 3
+STEPS = -(-ROWS // 64)
+Figures = dict[str, float]
+
+
+def passes(m: int) -> Figures:
+    """A pass over the data of each contestant, all taking turns."""
+    rows = make_rows(m)
+    contestants = {"plain ERM": plain_erm(rows), "EBER": own_pass(EBERClassifier(), rows, m)}
+    if m <= 36:
+        contestants |= {
+            "EBER, any module as extractor": own_pass(EBERClassifier(featurizer=module_featurizer), rows, m),
+            f"EBER, one of {SEEDS} seeds together": own_pass(EBERClassifier(), rows, m, SEEDS),
+        }
+    if m >= 144:
+        contestants["EBER, 36 pseudo-environments"] = own_pass(EBERClassifier(pseudo_environments=36), rows, m)
+    seconds = least_seconds(contestants, blocks=12 if m <= 36 else 3)
+    together = f"EBER, one of {SEEDS} seeds together"
+    if together in seconds:
+        seconds[together] /= SEEDS
+    figures = {name: value / seconds["plain ERM"] for name, value in seconds.items() if name != "plain ERM"}
+    if m <= 144:
+        literal = least_seconds({"literal": literal_steps(rows, m, LITERAL_STEPS)}, blocks=1)["literal"]
+        figures["literal Algorithm 1"] = literal * STEPS / LITERAL_STEPS / seconds["plain ERM"]
+        figures["EBER: times faster than literal"] = figures["literal Algorithm 1"] / figures["EBER"]
+    figures["EBER: most memory of a pass, MiB"] = peak_mebibytes(own_pass(EBERClassifier(), rows, m))
+    return figures
+
+
+def many_at_once() -> dict[str, Figures]:
+    """How much cheaper a fit is with others of its shape at its side."""
+    rows, table = make_rows(6), {}
+    for kind in (EBERClassifier, ERMClassifier, IRMClassifier, VRExClassifier, FishrClassifier):
+        alone, together = own_pass(kind(), rows, 6), own_pass(kind(), rows, 6, SEEDS)
+        seconds = least_seconds({"alone": alone, "together": together}, blocks=6)
+        table[kind.__name__] = {f"times cheaper, {SEEDS} together": SEEDS * seconds["alone"] / seconds["together"]}
+    return table
+
+
+def growth() -> dict[str, Figures]:
+    """A pass of EBER, in units of the one with 3000 rows, 10 columns, 6 environments, batches of 64, one latent."""
+    base = own_pass(EBERClassifier(), make_rows(6), 6)
+    others = {
+        "12,000 rows": own_pass(EBERClassifier(), make_rows(6, rows=4 * ROWS), 6),
+        "100 columns": own_pass(EBERClassifier(), make_rows(6, columns=100), 6),
+        "1000 columns": own_pass(EBERClassifier(), make_rows(6, columns=1000), 6),
+        "12 environments": own_pass(EBERClassifier(), make_rows(12), 12),
+        "24 environments": own_pass(EBERClassifier(), make_rows(24), 24),
+        "48 environments": own_pass(EBERClassifier(), make_rows(48), 48),
+        "batches of 16": own_pass(EBERClassifier(batch_size=16), make_rows(6), 6),
+        "batches of 256": own_pass(EBERClassifier(batch_size=256), make_rows(6), 6),
+        "latent dimension 2": own_pass(EBERClassifier(latent_dim=2), make_rows(6), 6),
+        "latent dimension 8": own_pass(EBERClassifier(latent_dim=8), make_rows(6), 6),
+    }
+    seconds = least_seconds({"base": base, **others}, blocks=4)
+    return {name: {"times the base": seconds[name] / seconds["base"]} for name in others}
