@@ -6,7 +6,7 @@ import torch
 
 from eber import EBERClassifier
 from eber.datasets.parametric import ParametricParameters, draw
-from eber.estimators.eber import MAX_EXACT_ENVIRONMENTS
+from eber.estimators.eber_fitting import MAX_EXACT_ENVIRONMENTS
 from eber.metrics import score
 from tests.mathematics.conftest import make_networks
 

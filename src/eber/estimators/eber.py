@@ -16,20 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from eber import inference
-from eber.adaptation import Adaptation, adapt_mixture
+from eber.adaptation import adapt_mixture
 from eber.aggregates import row_chunks
-from eber.diagnostics import Diagnostic, diagnose
-from eber.distributions import MAX_QUADRATURE_DIM
-from eber.estimators.base import EnvironmentClassifier, FitJob
+from eber.estimators.eber_fitting import EBERFitting
 from eber.estimators.supplied import EnvironmentWeights, checked_posteriors, supplied_weights
-from eber.estimators.validation import check_widths, encode_environments, index_of
-from eber.exceptions import AdaptationWarning, FitWarning, warn_user
-from eber.model import EBERNetworks
-from eber.objectives.base import Batch, ModelByModel, Objective
-from eber.objectives.eber import READINGS, EBERObjective, ExpectationRule
-from eber.objectives.eber_fused import FusedEBERObjective
-from eber.objectives.eber_supplied import SuppliedEBERObjective
-from eber.objectives.stratified import N_SAMPLED
+from eber.estimators.validation import index_of
+from eber.exceptions import AdaptationWarning, warn_user
+from eber.objectives.eber import READINGS
 from eber.posteriors import SuppliedPosteriors
 from eber.theorem import decomposition_table, theorem_rows
 
@@ -44,11 +37,7 @@ PAPER_FORM: dict[str, Any] = {
 """What to pass for the paper's plain form: no tie, PyTorch's initialisation, no bounds, the last weights."""
 
 
-MAX_EXACT_ENVIRONMENTS = 64
-"""Up to here ``coupling="auto"`` uses all environments for every row; above, the cost of that grows too fast."""
-
-
-class EBERClassifier(EnvironmentClassifier):
+class EBERClassifier(EBERFitting):
     """Empirical-Bayes Environment-Robust classification.
 
     Environments change the distribution of a latent z, while p(x|z) and p(y|z) stay. Four networks are learned:
@@ -157,7 +146,7 @@ class EBERClassifier(EnvironmentClassifier):
     """
 
     _parameter_constraints: dict[str, list[Any]] = {
-        **EnvironmentClassifier._parameter_constraints,
+        **EBERFitting._parameter_constraints,
         "latent_dim": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "objective": [StrOptions(set(READINGS))],
         "env_loss_weight": [Interval(Real, 0, None, closed="left")],
@@ -347,123 +336,6 @@ class EBERClassifier(EnvironmentClassifier):
         elif any(d.alarming and d.name == "cross-entropy of p(e|x)" for d in self.diagnostics_):
             doubts.append("p(e|x) does not find the training environments; see diagnostics_")
         return tuple(doubts)
-
-    def _environment_attributes(self, environments: Any, y: NDArray[np.int64], classes: NDArray[Any]) -> dict[str, Any]:
-        names, index = encode_environments(environments, y, classes, type(self).__name__)
-        return {"environments_": names, "environment_index": index}
-
-    def _prepare(self, data: Batch, n_environments: int) -> Batch:
-        log_weights = supplied_weights(self.training_weights, data.x, n_environments)
-        return data if log_weights is None else Batch(data.x, data.y, data.e, log_weights.float())
-
-    def _build(self, attributes: dict[str, Any]) -> nn.Module:
-        K, m = len(attributes["classes_"]), len(attributes["environments_"])
-        latent_dim = attributes["latent_dim_"] = K - 1 if self.latent_dim == "auto" else int(self.latent_dim)
-        for name, other in (("expectation", "sample"), ("prediction", "monte_carlo")):
-            if getattr(self, name) == "quadrature" and latent_dim > MAX_QUADRATURE_DIM:
-                raise ValueError(
-                    f"{name}='quadrature' needs latent_dim <= {MAX_QUADRATURE_DIM}, got {latent_dim}; use {other!r}."
-                )
-        return self._networks(attributes["input_shape_"], K, m, latent_dim)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_widths("decoder_hidden_dims", self.decoder_hidden_dims)
-        bounds = self.latent_bounds
-        if bounds is not None and not (len(bounds) == 2 and all(bound > 0 for bound in bounds)):
-            raise ValueError(
-                f"latent_bounds is {bounds!r}; give two positive numbers, for the means and for the log standard "
-                "deviations, or None."
-            )
-        if self.pseudo_environments is not None:
-            for name in ("training_weights", "prediction_weights", "posteriors"):
-                if getattr(self, name) != "learned":
-                    raise ValueError(f"pseudo_environments are learned: {name} must be 'learned', too.")
-            if self.coupling == "sampled":
-                raise ValueError("pseudo_environments are few: coupling must be 'auto' or 'exact'.")
-        if callable(self.posteriors) and self.objective != "stratified":
-            raise ValueError(f"Supplied posteriors need objective='stratified', got {self.objective!r}.")
-
-    @property
-    def _fused(self) -> bool:
-        """Whether the objective is the one whose gradient is written by hand."""
-        single_sample = self.expectation == "sample" and self.expectation_points == 1
-        return self.objective == "stratified" and single_sample and not callable(self.posteriors)
-
-    @property
-    def _stackable(self) -> bool:
-        return super()._stackable and self._fused
-
-    def _elements(self, job: FitJob) -> int:
-        K, L = len(job.attributes["classes_"]), job.attributes["latent_dim_"]
-        m = self.pseudo_environments or len(job.attributes["environments_"])
-        draws = N_SAMPLED if self._sampled(m) else m
-        return int(self.batch_size * K * m * max(L * draws, self.representation_dim, *self.hidden_dims))
-
-    def _sampled(self, n_environments: int) -> bool:
-        """Whether the couplings use environments drawn from p(e|x,y) instead of all."""
-        if self.coupling == "auto":
-            return self.pseudo_environments is None and n_environments > MAX_EXACT_ENVIRONMENTS
-        return self.coupling == "sampled"
-
-    def _objective(self, jobs: Sequence[FitJob]) -> Objective:
-        attributes = jobs[0].attributes
-        n_classes, n_environments = len(attributes["classes_"]), len(attributes["environments_"])
-        latent_dim = attributes["latent_dim_"]
-        weights = {"env_loss_weight": self.env_loss_weight, "tie_weight": self.tie_weight}
-        if self._fused:
-            return FusedEBERObjective(**weights, sampled=self._sampled(n_environments))
-        if callable(self.posteriors):
-            posteriors = checked_posteriors(self.posteriors, n_classes, n_environments, latent_dim)
-            return ModelByModel(SuppliedEBERObjective(posteriors, **weights))
-        rule = ExpectationRule(latent_dim, self.expectation_points, self.expectation == "quadrature")
-        return ModelByModel(EBERObjective(self.objective, rule, **weights))
-
-    def _networks(
-        self, input_shape: Sequence[int], n_classes: int, n_environments: int, latent_dim: int
-    ) -> EBERNetworks:
-        gain = self.environment_gain
-        if gain == "auto":
-            gain = 8.0 if self.env_loss_weight > 0 else 1.0
-        return EBERNetworks(
-            input_shape,
-            n_classes,
-            self.pseudo_environments or n_environments,
-            latent_dim,
-            featurizer=self.featurizer,
-            hidden_dims=self.hidden_dims,
-            representation_dim=self.representation_dim,
-            decoder_hidden_dims=self.decoder_hidden_dims,
-            input_scale=self.input_scale,
-            environment_gain=float(gain),
-            zero_environment_head=self.zero_environment_head,
-            latent_bounds=None if self.latent_bounds is None else (self.latent_bounds[0], self.latent_bounds[1]),
-            learn_posterior=not callable(self.posteriors),
-            n_observed=n_environments if self.pseudo_environments else None,
-        )
-
-    def _module(self) -> nn.Module:
-        return self._networks(self.input_shape_, len(self.classes_), len(self.environments_), self.latent_dim_)
-
-    def _finish(self, module: nn.Module, data: Batch, attributes: dict[str, Any]) -> dict[str, Any]:
-        assert isinstance(module, EBERNetworks)
-        x = data.x.double()
-        with torch.no_grad():
-            prior = inference.in_chunks(module.log_p_e_given_x, x, module.h).exp().mean(1).numpy()
-        found = diagnose(module, x, data.y, data.e, self.training_weights == "learned")
-        return {"environment_prior_": prior / prior.sum(), "diagnostics_": found}
-
-    def _warn(self) -> None:
-        for diagnostic in self.diagnostics_:
-            if diagnostic.alarming:
-                warn_user(str(diagnostic), FitWarning)
-
-    def _restore(self, name: str, value: Any) -> Any:
-        if name == "diagnostics_":
-            return [Diagnostic(**entry) for entry in value]
-        if name == "adaptation_":
-            return Adaptation(**value)
-        return super()._restore(name, value)
 
     def _rule(self) -> tuple[Tensor, Tensor]:
         return inference.integration_rule(self.latent_dim_, self.prediction, self.prediction_points, self.seed_)
