@@ -31,7 +31,7 @@ def expected_seconds(
     Parameters
     ----------
     jobs : int
-        Worker processes; more than there are fits or processors do not help.
+        Worker processes; more than there are fits or free processors do not help.
     """
     preprocessing = Preprocessing.fit(table.columns, table.schema)
     rng = np.random.default_rng(0)
@@ -50,7 +50,14 @@ def expected_seconds(
             seconds *= max(1.0, n_train / n_tried)
         total += seconds * n_folds * n_seeds
         n_fits += n_folds * n_seeds
-    return WORKER_START + total / min(jobs, n_fits, os.cpu_count() or 1)
+    workers = min(jobs, n_fits)
+    return WORKER_START + total / workers * _crowding(workers)
+
+
+def _crowding(workers: int) -> float:
+    """How much slower so many processes run with what else the machine is doing; a short fit runs at full speed."""
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    return max(1.0, (load + workers) / (os.cpu_count() or 1))
 
 
 def fits_of(method: str, table: TrainingTable, effort: Effort) -> int:
