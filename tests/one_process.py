@@ -28,14 +28,14 @@ class OneProcess:
     def __exit__(self, *_: object) -> None:
         return None
 
-    def submit(self, cell: Cell) -> None:
-        """Keep a cell until it is waited for."""
-        self.running.append(cell)
+    def submit(self, cells: list[Cell]) -> None:
+        """Keep cells until they are waited for."""
+        self.running = cells
         self.has_idle_worker = False
 
     def wait(self, timeout: float) -> list[tuple[Cell, Outcome]]:
-        """Compute it now."""
-        done = [(cell, _compute(cell, self._experiment, self._ledger)) for cell in self.running]
+        """Compute them now."""
+        done = list(zip(self.running, _compute(self.running, self._experiment, self._ledger), strict=True))
         self.running, self.has_idle_worker = [], True
         return done
 

@@ -120,7 +120,7 @@ def test_batches_do_not_change_the_answers(
 ) -> None:
     predict_file(bundle, new, tmp_path / "whole.parquet")
     batches = prediction.TableFile.batches
-    monkeypatch.setattr(prediction.TableFile, "batches", lambda self, columns: batches(self, columns, 7))
+    monkeypatch.setattr(prediction.TableFile, "batches", lambda self, columns, rows=0: batches(self, columns, 7))
     predict_file(bundle, new, tmp_path / "parts.parquet")
     whole, parts = (pd.read_parquet(tmp_path / f"{name}.parquet") for name in ("whole", "parts"))
     pd.testing.assert_frame_equal(whole, parts, rtol=1e-9)
@@ -130,7 +130,12 @@ def test_adaptation_reports_and_changes_the_environments_weights(tmp_path: Path,
     report = predict_file(bundle, new, tmp_path / "p.parquet", adapt=True)
     assert report.adaptation is not None
     assert report.adaptation.n_rows == 160
-    assert report.adaptation.mixture.sum() == pytest.approx(1.0)
+    columns = [name for name in pd.read_parquet(tmp_path / "p.parquet") if name.startswith("p(environment ")]
+    assert [f"p(environment {name})" for name in report.mixture] == columns
+    adapted = dict(zip(report.mixture, report.adaptation.mixture, strict=True))
+    assert report.mixture == pytest.approx(adapted), "the estimate, and not the mixture of the fit"
+    fitted = bundle.classifier.environment_mixture()  # type: ignore[attr-defined]
+    assert np.abs(fitted - report.adaptation.mixture).max() > 0.01
 
 
 @pytest.mark.parametrize(
@@ -183,7 +188,7 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path, bundle: Bundle, monk
     """Five times the rows, the same peak: of NumPy's arrays, and of Arrow's as each batch is at hand."""
     batches, features = prediction.TableFile.batches, prediction._features
     arrow: list[int] = []
-    monkeypatch.setattr(prediction.TableFile, "batches", lambda self, columns: batches(self, columns, 1000))
+    monkeypatch.setattr(prediction.TableFile, "batches", lambda self, columns, rows=0: batches(self, columns, 1000))
     monkeypatch.setattr(prediction, "_features", lambda *a: (arrow.append(pa.total_allocated_bytes()), features(*a))[1])
     monkeypatch.setattr(prediction, "ADAPTATION_ROWS", 1000)
     draw = draw_hospitals(2000, random_state=9).drop(columns=["sepsis", "hospital"])

@@ -50,10 +50,16 @@ def test_a_short_fit_is_scaled_by_steps_fits_folds_seeds_and_jobs(
 ) -> None:
     monkeypatch.setattr(preview, "_trial", lambda *_: (0.5, 128))  # two steps in half a second
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0), raising=False)
+    load = 0.0
     plan = plan_folds(table.y, table.environments)
     expected = preview.expected_seconds(table, ["ERM", "IRM"], plan, n_seeds=3, effort=EFFORT, jobs=2)
     steps = EFFORT.epochs(120) * 2  # two batches of at most 64 rows in 120
     assert expected == pytest.approx(preview.WORKER_START + (1 + 4) * 0.25 * steps * 4 * 3 / 2)
+    load = 14.0  # sixteen processes then want eight processors
+    busy = preview.expected_seconds(table, ["ERM", "IRM"], plan, n_seeds=3, effort=EFFORT, jobs=2)
+    assert busy - preview.WORKER_START == pytest.approx(2 * (expected - preview.WORKER_START))
+    load = 0.0
     one = FoldPlan(dict(list(plan.folds.items())[:1]), ())
     alone = [preview.expected_seconds(table, ["ERM"], one, n_seeds=1, effort=EFFORT, jobs=jobs) for jobs in (1, 8)]
     assert alone[0] == alone[1], "one fit is not faster with eight jobs"

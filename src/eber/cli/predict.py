@@ -11,7 +11,6 @@ import typer
 from eber.cli.options import Table, columns_named
 
 if TYPE_CHECKING:
-    from eber.bundle import Bundle
     from eber.tables.prediction import PredictionReport
 
 
@@ -41,12 +40,12 @@ def predict(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AdaptationWarning)  # the report below says it
         report = predict_file(bundle, table, out, keep=tuple(columns_named(keep, names)), adapt=adapt)
-    for line in _sentences(bundle, report):
+    for line in _sentences(report):
         typer.echo(line)
     typer.echo(f"{out}: predictions for {report.rows} rows.")
 
 
-def _sentences(bundle: Bundle, report: PredictionReport) -> list[str]:
+def _sentences(report: PredictionReport) -> list[str]:
     lines = []
     if report.ignored:
         lines.append(f"Columns that the model does not know are ignored: {', '.join(report.ignored)}.")
@@ -56,9 +55,8 @@ def _sentences(bundle: Bundle, report: PredictionReport) -> list[str]:
             f"{first!r}; they count as none of the known ones."
         )
     if (a := report.adaptation) is not None:
-        classifier = bundle.classifier
-        order = sorted(zip(classifier.environment_mixture(), classifier.environments_, strict=True), reverse=True)
-        shown = ", ".join(f"{name} {weight:.0%}" for weight, name in order if weight >= 0.005)
+        order = sorted(report.mixture, key=lambda name: -report.mixture[name])
+        shown = ", ".join(f"{name} {report.mixture[name]:.0%}" for name in order if report.mixture[name] >= 0.005)
         lines.append(f"Adapted to {a.n_rows} rows. Estimated mixture of training environments: {shown}.")
         lines.append(
             f"Likelihood gain {a.log_likelihood_gain:.3f} nats a row (p = {a.p_value:.2g}); sharpness of p(e|x) "

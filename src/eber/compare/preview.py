@@ -31,20 +31,18 @@ def expected_seconds(
     Parameters
     ----------
     jobs : int
-        Worker processes; more than there are fits or processors do not help.
+        Worker processes; more than there are fits or free processors do not help.
     """
     preprocessing = Preprocessing.fit(table.columns, table.schema)
     rng = np.random.default_rng(0)
     n_folds = len(plan.folds)
     n_train = len(table) * (1 - 1 / max(n_folds, 2))
-    # The first fit of a process pays for imports and caches that no other pays for.
-    _trial(table, preprocessing, "ERM", TRIAL_STEPS * BATCH_SIZE, rng)
     total, n_fits = 0.0, 0
     for method in methods:
         network = method in CLASSIFIERS
-        seconds, n_tried = _trial(
-            table, preprocessing, method, TRIAL_STEPS * BATCH_SIZE if network else TRIAL_ROWS, rng
-        )
+        size = TRIAL_STEPS * BATCH_SIZE if network else TRIAL_ROWS
+        # Twice: the first fit of a method pays for imports and caches that no other pays for.
+        seconds, n_tried = min(_trial(table, preprocessing, method, size, rng) for _ in range(2))
         if network:
             steps = effort.epochs(round(n_train)) * np.ceil(n_train / BATCH_SIZE)
             seconds *= fits_of(method, table, effort) * steps / np.ceil(n_tried / BATCH_SIZE)
@@ -52,7 +50,14 @@ def expected_seconds(
             seconds *= max(1.0, n_train / n_tried)
         total += seconds * n_folds * n_seeds
         n_fits += n_folds * n_seeds
-    return WORKER_START + total / min(jobs, n_fits, os.cpu_count() or 1)
+    workers = min(jobs, n_fits)
+    return WORKER_START + total / workers * _crowding(workers)
+
+
+def _crowding(workers: int) -> float:
+    """How much slower so many processes run with what else the machine is doing; a short fit runs at full speed."""
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    return max(1.0, (load + workers) / (os.cpu_count() or 1))
 
 
 def fits_of(method: str, table: TrainingTable, effort: Effort) -> int:

@@ -19,12 +19,16 @@ from eber.adaptation import Adaptation
 from eber.bundle import Bundle
 from eber.estimators import EBERClassifier
 from eber.inference import split_uncertainty
-from eber.tables.files import TableFile, open_table, unique_names
+from eber.tables.files import BATCH_ROWS, TableFile, open_table, unique_names
 from eber.tables.schema import require_columns
 from eber.tables.training import decode
 
 ADAPTATION_ROWS = 50_000
 """Rows that an adaptation is estimated from; a larger file gives a random sample of so many."""
+
+
+MAX_VALUES = 4_000_000
+"""Of p(e|x) in a batch."""
 
 
 @dataclass
@@ -39,12 +43,15 @@ class PredictionReport:
     ignored : tuple of str
         Columns of the file that the model does not use.
     adaptation : Adaptation, optional
+    mixture : dict
+        Training environment to its weight in the mixture that an adaptation estimated.
     """
 
     rows: int = 0
     unseen: dict[str, tuple[int, str]] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
     adaptation: Adaptation | None = None
+    mixture: dict[str, float] = field(default_factory=dict)
 
 
 def predict_file(
@@ -79,11 +86,13 @@ def predict_file(
             raise ValueError(f"Only EBER can be adapted to new rows; this model is {type(classifier).__name__}.")
         classifier = classifier.adapt(_sample(bundle, file, ADAPTATION_ROWS, random_state))
         report.adaptation = classifier.adaptation_
+        weights = classifier.environment_mixture().tolist()
+        report.mixture = dict(zip(map(str, classifier.environments_), weights, strict=True))
     out.parent.mkdir(parents=True, exist_ok=True)
     temporary = out.with_name(f".{out.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     writer = None
     try:
-        for table in file.batches([*dict.fromkeys([*names, *copied])]):
+        for table in file.batches([*dict.fromkeys([*names, *copied])], _batch_rows(classifier)):
             X = _features(bundle, file, table, report)
             answers = _answers(classifier, X, {name: table[name].combine_chunks() for name in copied})
             if writer is None:
@@ -132,6 +141,12 @@ def _sample(bundle: Bundle, file: TableFile, size: int, random_state: int) -> ND
     return kept
 
 
+def _batch_rows(classifier: Any) -> int:
+    """Rows at a time: fewer where there is a column for each of very many environments."""
+    n_environments = len(classifier.environments_) if isinstance(classifier, EBERClassifier) else 1
+    return max(min(BATCH_ROWS, MAX_VALUES // n_environments), 1)
+
+
 def _answers(classifier: Any, X: NDArray[np.float64], copied: dict[str, Any]) -> Any:
     """A pyarrow table with the copied columns and everything that the model says about these rows."""
     columns = dict(_answer_columns(classifier, X))
@@ -155,8 +170,9 @@ def _answer_columns(classifier: Any, X: NDArray[np.float64]) -> Iterator[tuple[s
         yield f"uncertainty_{name}", values
     for j in range(prediction.mean_z.shape[1]):
         yield f"z{j + 1}", prediction.mean_z[:, j]
+    p_e = classifier.predict_environment_proba(X)
     for j, name in enumerate(classifier.environments_):
-        yield f"p(environment {name})", prediction.p_e_given_x[:, j]
+        yield f"p(environment {name})", p_e[:, j]
 
 
 def _writer(path: Path, suffix: str, schema: Any) -> Any:
