@@ -32,7 +32,7 @@ def fit(
     import numpy as np
     import torch
 
-    from eber.bundle import Bundle, describe
+    from eber.bundle import Bundle, describe, prepare_folder
     from eber.compare.folds import FoldPlan, plan_folds
     from eber.compare.methods import QUICK, THOROUGH, fit_method
     from eber.compare.running import evaluate_fold
@@ -53,6 +53,7 @@ def fit(
         drop=columns_named(drop, names),
         features=columns_named(features, names) if features else None,
     )
+    prepare_folder(out)  # rather now than after the fit
     say_notes(data.notes)
     effort = QUICK if quick else THOROUGH
     plan = FoldPlan({}, ())

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from eber.compare.record import ComparisonRecord
 from eber.compare.summary import ComparisonSummary
 from eber.experiments.results import Results
+from eber.experiments.runner import FIGURES_FOLDER
 from eber.files import write_atomically
 from eber.report.comparison_figures import (
     draw_calibration,
@@ -22,7 +23,7 @@ from eber.report.comparison_figures import (
 )
 from eber.report.comparison_tables import extremes, fold_table, ranking, ranking_caption
 from eber.report.figures import ReportFigure, inline_svg, save_figure
-from eber.report.page import FIGURES_FOLDER, PAGE_FILE
+from eber.report.page import PAGE_FILE
 
 PAGE_METRICS = ("nll", "accuracy", "ece", "brier", "auroc")
 SHOWN_ENVIRONMENTS = 60

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +16,7 @@ from numpy.typing import NDArray
 from eber.adaptation import Adaptation
 from eber.bundle import Bundle
 from eber.estimators import EBERClassifier
+from eber.files import replacing, sole_writer
 from eber.inference import split_uncertainty
 from eber.tables.files import TableFile, open_table, unique_names
 from eber.tables.schema import require_columns
@@ -80,25 +79,21 @@ def predict_file(
         classifier = classifier.adapt(_sample(bundle, file, ADAPTATION_ROWS, random_state))
         report.adaptation = classifier.adaptation_
     out.parent.mkdir(parents=True, exist_ok=True)
-    temporary = out.with_name(f".{out.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
-    writer = None
-    try:
-        for table in file.batches([*dict.fromkeys([*names, *copied])]):
-            X = _features(bundle, file, table, report)
-            answers = _answers(classifier, X, {name: table[name].combine_chunks() for name in copied})
-            if writer is None:
-                writer = _writer(temporary, out.suffix, answers.schema)
-            writer.write_table(answers)
-            report.rows += len(X)
+    with sole_writer(out), replacing(out) as temporary:
+        writer = None
+        try:
+            for table in file.batches([*dict.fromkeys([*names, *copied])]):
+                X = _features(bundle, file, table, report)
+                answers = _answers(classifier, X, {name: table[name].combine_chunks() for name in copied})
+                if writer is None:
+                    writer = _writer(temporary, out.suffix, answers.schema)
+                writer.write_table(answers)
+                report.rows += len(X)
+        finally:
+            if writer is not None:
+                writer.close()
         if writer is None:
             raise ValueError(f"{path} has columns but no rows.")
-        writer.close()
-        writer = None
-        os.replace(temporary, out)
-    finally:
-        if writer is not None:
-            writer.close()
-        temporary.unlink(missing_ok=True)
     return report
 
 
