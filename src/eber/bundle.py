@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
+import math
 import platform
 import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
+import pyarrow as pa
 
 import eber
 from eber.estimators.base import EnvironmentClassifier
@@ -27,8 +29,8 @@ from eber.experiments.fitting import CLASSIFIERS
 from eber.files import sole_writer, write_atomically
 from eber.sealed import read_sealed, seal
 from eber.tables.preprocessing import Preprocessing
-from eber.tables.schema import Schema
-from eber.tables.training import TrainingTable
+from eber.tables.schema import FeatureKind, Schema
+from eber.tables.training import FeatureColumns, TrainingTable
 
 FORMAT, FORMAT_VERSION = "eber-table-model", 1
 TABLE_FILE, CARD_PAGE = "table.json", "card.md"
@@ -97,12 +99,15 @@ class Bundle:
             card = content["card"]
             place = folder / Path(content["classifier"]["folder"]).name
             manifest = (place / MANIFEST).read_bytes()
-            expected = content["classifier"]["sha256"]
-        except (OSError, LookupError, TypeError, ValueError, AttributeError) as error:
+            if _digest(manifest) != content["classifier"]["sha256"]:
+                raise ModelFileError(f"{place}: the classifier and {TABLE_FILE} are of different fits. {AGAIN}")
+            bundle = cls(kind.load(place), schema, preprocessing, card)
+            _answer_one_row(bundle)
+        except ModelFileError:
+            raise
+        except (OSError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             raise ModelFileError(f"{folder} is incomplete or of another version ({error}). {AGAIN}") from error
-        if _digest(manifest) != expected:
-            raise ModelFileError(f"{place}: the classifier and {TABLE_FILE} are of different fits. {AGAIN}")
-        return cls(kind.load(place), schema, preprocessing, card)
+        return bundle
 
 
 def prepare_folder(folder: Path) -> None:
@@ -116,6 +121,34 @@ def prepare_folder(folder: Path) -> None:
         raise ValueError(f"{folder} holds other things and no model; give an empty or a new folder.")
     with sole_writer(folder):
         pass
+
+
+def _answer_one_row(bundle: Bundle) -> None:
+    """Refuse a model whose columns, preprocessing and classifier do not fit together.
+
+    Rows with and without values go the way that the rows of a file will go.
+    """
+    schema = bundle.schema
+    texts = [schema.label, schema.environment, *schema.identifiers, *schema.dropped, *schema.dropped.values()]
+    texts += [text for feature in schema.features for text in (feature.name, *feature.odd_texts)]
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("a name in it is no text")
+    kinds = {feature.name: feature.kind for feature in schema.features}
+    if not set(kinds.values()) <= set(get_args(FeatureKind)) or kinds != {
+        encoding.name: encoding.kind for encoding in bundle.preprocessing.encodings
+    }:
+        raise ValueError("its columns and its preprocessing are of different tables")
+    if not all(0 < encoding.scale < math.inf for encoding in bundle.preprocessing.encodings):
+        raise ValueError("a column in it has no scale")
+    columns = FeatureColumns(
+        {
+            feature.name: pa.array([None, "?"]) if feature.kind == "categorical" else np.array([np.nan, 1.0])
+            for feature in schema.features
+        },
+        n_rows=2,
+    )
+    bundle.preprocessing.unseen(columns)
+    bundle.classifier.predict_proba(bundle.preprocessing.transform(columns))
 
 
 def describe(

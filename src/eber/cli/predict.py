@@ -55,6 +55,11 @@ def _sentences(bundle: Bundle, report: PredictionReport) -> list[str]:
             f"Column {name!r}: {count} of {report.rows} rows have a value that the fit has not seen, such as "
             f"{first!r}; they count as none of the known ones."
         )
+    if report.formulas:
+        lines.append(
+            f"{report.formulas} cells begin as a formula does; each has an apostrophe in front, so that a spreadsheet "
+            "shows it as text. Parquet keeps such text as it is."
+        )
     if (a := report.adaptation) is not None:
         order = sorted(zip(a.mixture, bundle.classifier.environments_, strict=True), reverse=True)
         shown = ", ".join(f"{name} {weight:.0%}" for weight, name in order if weight >= 0.005)

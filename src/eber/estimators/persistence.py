@@ -21,6 +21,7 @@ import torch
 from torch import nn
 
 import eber
+from eber.estimators.trial import answer_one_row, check_points, check_sizes
 from eber.exceptions import ModelFileError
 from eber.files import sole_writer, write_atomically
 from eber.sealed import read_sealed, seal
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 FORMAT = "eber-model"
 FORMAT_VERSION = 1
 MANIFEST = "model.json"
+_KINDS = {"i": "int64", "u": "uint64", "f": "float64", "b": "bool", "U": "str"}
 
 Classifier = TypeVar("Classifier", bound="EnvironmentClassifier")
 
@@ -90,20 +92,26 @@ def load_estimator(
         fit_parameters = _parameters_from_json(content["fit_parameters"], featurizer, folder)
         estimator = cls(**fit_parameters)
         for key, value in content["attributes"].items():
+            if not key.endswith("_") or key.startswith("_"):
+                raise ValueError(f"{key!r} is nothing that a fit learns")
             setattr(estimator, key, estimator._restore(key, _from_json(value)))
+        check_sizes(estimator, weights)
         module = estimator._module().double()
         module.load_state_dict(weights)
+        module.eval()
+        estimator.module_ = module
+        estimator._fit_parameters = fit_parameters
+        answer_one_row(estimator)
         estimator.set_params(**_parameters_from_json(content["parameters"], featurizer, folder))
+        check_points(estimator)
+        estimator._validate_params()
     except ModelFileError:
         raise
-    except (TypeError, ValueError, RuntimeError, LookupError, AttributeError) as error:
+    except (TypeError, ValueError, RuntimeError, LookupError, AttributeError, ArithmeticError, MemoryError) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise ModelFileError(
             f"{folder / MANIFEST} does not describe a model of class {cls.__name__} of this version ({reason})."
         ) from error
-    module.eval()
-    estimator.module_ = module
-    estimator._fit_parameters = fit_parameters
     return estimator
 
 
@@ -176,7 +184,7 @@ def _parameters_from_json(
 def _to_json(value: Any, key: str) -> Any:
     """JSON for what a fitted classifier holds; arrays keep their kind, so that labels come back as they were."""
     if isinstance(value, np.ndarray):
-        kind = {"i": "int64", "u": "uint64", "f": "float64", "b": "bool", "U": "str"}.get(value.dtype.kind)
+        kind = _KINDS.get(value.dtype.kind)
         if kind is None:
             if value.dtype != object or not all(isinstance(item, str) for item in value.ravel()):
                 raise ModelFileError(f"{key} holds {value.dtype} values, which cannot be saved; use numbers or text.")
@@ -200,6 +208,8 @@ def _to_json(value: Any, key: str) -> Any:
 def _from_json(value: Any) -> Any:
     if isinstance(value, dict):
         if set(value) == {"array", "dtype"}:
+            if value["dtype"] not in (*_KINDS.values(), "object"):
+                raise ValueError(f"{value['dtype']!r} is no kind of array that is saved")
             return np.array(value["array"], dtype=value["dtype"])
         if set(value) == {"tuple"}:
             return tuple(_from_json(item) for item in value["tuple"])

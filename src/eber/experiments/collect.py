@@ -11,6 +11,7 @@ from typing import Any
 from eber.experiments.ledger import Ledger, Record
 from eber.experiments.spec import Experiment
 from eber.files import write_atomically
+from eber.formulas import disarm
 
 CELLS_FILE, TIMINGS_FILE, WARNINGS_FILE = "cells.csv", "timings.csv", "warnings.csv"
 CELLS_COLUMNS = ("experiment", "setting", "method", "variant", "seed", "metric", "value")
@@ -86,5 +87,5 @@ def _as_csv(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(rows)
+    writer.writerows([disarm(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
     return buffer.getvalue()

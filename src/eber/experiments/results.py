@@ -25,6 +25,7 @@ from eber.experiments.collect import (
 from eber.experiments.ledger import Ledger
 from eber.experiments.runner import GIVE_COMMAND_AGAIN, declaration, read_run
 from eber.experiments.spec import SECONDS, Experiment
+from eber.formulas import arm
 from eber.metrics import Quantity
 from eber.significance import Comparison, compare
 
@@ -95,6 +96,7 @@ def _read_table(path: Path, columns: tuple[str, ...], checksums: Mapping[str, st
         raise ValueError(f"{path} is missing or was altered after the run. {GIVE_COMMAND_AGAIN}")
     # Read as text first: names stay names even where pandas would see "NA" or "1", and numbers come back exactly.
     table = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
+    table = table.map(arm)
     numbers = {"seed": "int64", "value": "float64", "seconds": "float64"}
     return table.astype({name: kind for name, kind in numbers.items() if name in columns})
 

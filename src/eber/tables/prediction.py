@@ -17,6 +17,7 @@ from eber.adaptation import Adaptation
 from eber.bundle import Bundle
 from eber.estimators import EBERClassifier
 from eber.files import replacing, sole_writer
+from eber.formulas import disarm_table
 from eber.inference import split_uncertainty
 from eber.tables.files import TableFile, open_table, unique_names
 from eber.tables.schema import require_columns
@@ -37,12 +38,15 @@ class PredictionReport:
         Categorical column to how many rows have a value that the fit has not seen, and the first such value.
     ignored : tuple of str
         Columns of the file that the model does not use.
+    formulas : int
+        Cells of a CSV file that begin like a formula and were given an apostrophe.
     adaptation : Adaptation, optional
     """
 
     rows: int = 0
     unseen: dict[str, tuple[int, str]] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
+    formulas: int = 0
     adaptation: Adaptation | None = None
 
 
@@ -85,6 +89,9 @@ def predict_file(
             for table in file.batches([*dict.fromkeys([*names, *copied])]):
                 X = _features(bundle, file, table, report)
                 answers = _answers(classifier, X, {name: table[name].combine_chunks() for name in copied})
+                if out.suffix == ".csv":
+                    answers, changed = disarm_table(answers)
+                    report.formulas += changed
                 if writer is None:
                     writer = _writer(temporary, out.suffix, answers.schema)
                 writer.write_table(answers)
