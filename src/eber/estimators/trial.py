@@ -7,6 +7,8 @@ once and not in the middle of a file.
 
 from __future__ import annotations
 
+import itertools
+import math
 import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -23,7 +25,7 @@ MOST_POINTS = 1_000_000
 
 
 def check_sizes(estimator: EnvironmentClassifier, weights: Mapping[str, torch.Tensor]) -> None:
-    """Refuse networks of other shapes than the weights have. What a featurizer of one's own makes is not looked at."""
+    """Refuse networks that are larger than the weights. What a featurizer of one's own makes is not looked at."""
     estimator._validate_params()
     estimator._check_parameters()
     check_points(estimator)
@@ -31,12 +33,21 @@ def check_sizes(estimator: EnvironmentClassifier, weights: Mapping[str, torch.Te
         raise ValueError(f"its rows have the shape {estimator.input_shape_}")
     if len(estimator.classes_) < 2:
         raise ValueError("it has fewer than two classes")
-    if callable(estimator.featurizer):
-        return
-    with torch.device("meta"):  # shapes without memory
-        planned = {name: tuple(value.shape) for name, value in estimator._module().state_dict().items()}
-    if planned != {name: tuple(value.shape) for name, value in weights.items()}:
-        raise ValueError("its weights have other shapes than the networks it describes")
+    n_weights = sum(value.numel() for value in weights.values())
+    for widths in _layers(estimator):
+        if any(a * b > n_weights for a, b in itertools.pairwise(widths)):
+            raise ValueError("its weights are fewer than the networks it describes have")
+
+
+def _layers(estimator: EnvironmentClassifier) -> list[list[int]]:
+    """Widths of layers that follow each other; between two stand at least so many weights as their product."""
+    parameters, shape = estimator.get_params(deep=False), estimator.input_shape_
+    hidden = estimator.hidden_dims if estimator.featurizer == "mlp" else ()
+    places = math.prod(shape) if len(shape) == 1 else math.prod(size // 4 for size in shape[1:])  # pooled twice
+    chains = [[places, *hidden, estimator.representation_dim]] if isinstance(estimator.featurizer, str) else []
+    if "decoder_hidden_dims" in parameters:
+        chains.append([estimator.latent_dim_, *parameters["decoder_hidden_dims"], len(estimator.classes_)])
+    return chains
 
 
 def check_points(estimator: EnvironmentClassifier) -> None:
