@@ -12,6 +12,7 @@ from eber import EBERClassifier, ERMClassifier
 from eber.datasets.parametric import ParametricParameters, draw
 from eber.estimators import persistence
 from eber.exceptions import ModelFileError
+from eber.sealed import seal
 
 # A fit of one epoch is not a good fit, and is not meant to be.
 pytestmark = pytest.mark.filterwarnings("ignore::eber.exceptions.FitWarning")
@@ -100,8 +101,7 @@ def rewritten(folder, change):
     file = folder / "model.json"
     manifest = json.loads(file.read_bytes())
     change(manifest["content"])
-    manifest["sha256"] = persistence._digest(manifest["content"])
-    file.write_bytes(persistence._encode(manifest))
+    file.write_bytes(seal(manifest["content"], persistence.FORMAT, persistence.FORMAT_VERSION))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import torch
 from eber import EBERClassifier
 from eber.datasets.parametric import draw
 from eber.diagnostics import MAX_ROWS, best_temperature, diagnose
-from eber.exceptions import FitWarning
+from eber.exceptions import EnvironmentWarning, FitWarning
 
 MEAN_ENTROPY = "entropy of the mean p(e|x)"
 CROSS_ENTROPY = "cross-entropy of p(e|x)"
@@ -18,7 +18,8 @@ TEMPERATURE = "temperature of p(e|x)"
 NLL_OF_F0 = "NLL of f0"
 SPREAD = "spread of mu over environments in units of sigma"
 AT_BOUNDS = "share of log sigma at its bounds"
-ALL = {MEAN_ENTROPY, CROSS_ENTROPY, TEMPERATURE, NLL_OF_F0, SPREAD, AT_BOUNDS}
+COLLAPSE = "NLL of labels given z"
+ALL = {MEAN_ENTROPY, CROSS_ENTROPY, TEMPERATURE, NLL_OF_F0, SPREAD, AT_BOUNDS, COLLAPSE}
 
 rows = draw(random_state=0).train
 
@@ -100,6 +101,26 @@ def test_components_that_do_not_differ_between_environments_are_seen(good):
     assert found[SPREAD].value == pytest.approx(0, abs=1e-9)
 
 
+def test_a_posterior_that_has_collapsed_is_seen(good):
+    """z no longer depends on x, y and e; nothing else is wrong with the fit but that environments overlap as well."""
+    found = spoiled(good, lambda module: module.g.head.weight.zero_())
+    assert set(found) == {COLLAPSE, SPREAD}
+    assert found[COLLAPSE].value >= math.log(2)
+    assert "check that x says anything about y" in found[COLLAPSE].advice
+
+
+def test_a_decoder_that_ignores_the_latent_is_seen(good):
+    assert set(spoiled(good, lambda module: module.f1[0].weight.zero_())) == {COLLAPSE}
+
+
+def test_labels_that_x_says_nothing_about_are_seen():
+    """The best latent for them is an empty one."""
+    noise = np.random.default_rng(0).integers(2, size=len(rows.y))
+    with pytest.warns(FitWarning) as caught:
+        EBERClassifier(epochs=10, random_state=0).fit(rows.X, noise, environments=rows.environments)
+    assert any("the posterior has collapsed" in str(warning.message) for warning in caught)
+
+
 @pytest.mark.parametrize("sign", [-1, 1])
 def test_components_at_their_bounds_are_seen(sign, good):
     def change(module):
@@ -108,7 +129,7 @@ def test_components_at_their_bounds_are_seen(sign, good):
 
     found = spoiled(good, change)
     assert found[AT_BOUNDS].value == 1
-    assert set(found) <= {AT_BOUNDS, SPREAD}  # flat components overlap as well
+    assert set(found) <= {AT_BOUNDS, SPREAD, COLLAPSE}  # flat components overlap, and hold nothing
 
 
 def test_the_decomposed_reading_without_an_environment_loss_alarms():
@@ -125,14 +146,14 @@ def test_the_decomposed_reading_without_an_environment_loss_alarms():
 def test_what_does_not_apply_is_left_out(good):
     x, y, e = torch.from_numpy(rows.X), torch.from_numpy(rows.y), torch.from_numpy(rows.environments)
     supplied = {diagnostic.name for diagnostic in diagnose(good.module_, x, y, e, learned_weights=False)}
-    assert supplied == {NLL_OF_F0, SPREAD, AT_BOUNDS}
+    assert supplied == {NLL_OF_F0, SPREAD, AT_BOUNDS, COLLAPSE}
     plain = EBERClassifier.paper_form(epochs=1, random_state=0)
     with pytest.warns(FitWarning):
         plain.fit(rows.X, rows.y, environments=rows.environments)
     assert AT_BOUNDS not in {diagnostic.name for diagnostic in plain.diagnostics_}
-    with pytest.warns(UserWarning, match="got no environments"):
+    with pytest.warns((EnvironmentWarning, FitWarning)):
         alone = EBERClassifier(epochs=1, random_state=0).fit(rows.X, rows.y)
-    assert {diagnostic.name for diagnostic in alone.diagnostics_} == {NLL_OF_F0, AT_BOUNDS}
+    assert {diagnostic.name for diagnostic in alone.diagnostics_} == {NLL_OF_F0, AT_BOUNDS, COLLAPSE}
 
 
 def test_many_rows_are_looked_at_evenly(good):

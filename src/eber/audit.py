@@ -206,6 +206,7 @@ def _join(parts: list[Comparison | None]) -> Comparison | None:
         ratios=np.concatenate([part.ratios for part in usable]),
         copies=np.concatenate([part.copies for part in usable]),
         nearest=np.concatenate([part.nearest for part in usable]),
+        free=np.concatenate([part.free for part in usable]),
     )
 
 

@@ -1,36 +1,42 @@
 """A model folder: classifier, columns, preprocessing and model card, all as plain data.
 
-``classifier/`` is what the classifier's own `save` writes; ``table.json`` holds schema and preprocessing, with a
-checksum; ``card.json`` and ``card.md`` say what the model is, what it was fitted on and how well it does. Nothing is
-pickled and no code from the folder is run.
+``classifier-HASH/`` is what the classifier's own `save` writes; ``table.json`` holds schema, preprocessing and model
+card, with a checksum, and names the classifier that they belong to; ``card.md`` is the card for people: what the model
+is, what it was fitted on and how well it does. Nothing is pickled and no code from the folder is run.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib.metadata
-import json
+import math
 import platform
+import re
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
+import pyarrow as pa
 
 import eber
 from eber.estimators.base import EnvironmentClassifier
-from eber.estimators.persistence import MANIFEST
+from eber.estimators.persistence import MANIFEST, encode_estimator, write_files
 from eber.exceptions import ModelFileError
 from eber.experiments.fitting import CLASSIFIERS
-from eber.files import write_atomically
+from eber.files import sole_writer, write_atomically
+from eber.sealed import read_sealed, seal
 from eber.tables.preprocessing import Preprocessing
-from eber.tables.schema import Schema
-from eber.tables.training import TrainingTable
+from eber.tables.schema import FeatureKind, Schema
+from eber.tables.training import FeatureColumns, TrainingTable
 
 FORMAT, FORMAT_VERSION = "eber-table-model", 1
-TABLE_FILE, CARD_FILE, CARD_PAGE = "table.json", "card.json", "card.md"
+TABLE_FILE, CARD_PAGE = "table.json", "card.md"
 CLASSIFIER_FOLDER = "classifier"
+AGAIN = "Fit the model again."
+_OURS = re.compile(rf"{CLASSIFIER_FOLDER}-[0-9a-f]{{16}}|{re.escape(CARD_PAGE)}|\.lock|\..*\.tmp")
 _VERSIONS_OF = ("numpy", "scikit-learn", "torch", "pyarrow")
 
 
@@ -54,50 +60,95 @@ class Bundle:
     card: Mapping[str, Any]
 
     def save(self, folder: Path) -> None:
-        """Write the folder; the table's description comes last, and a folder without it is no model."""
-        if folder.exists() and not folder.is_dir():
-            raise ValueError(f"{folder} is a file; give a folder to save the model in.")
-        if folder.is_dir() and any(folder.iterdir()) and not (folder / TABLE_FILE).exists():
-            raise ValueError(f"{folder} holds other things and no model; give an empty or a new folder.")
-        folder.mkdir(parents=True, exist_ok=True)
-        self.classifier.save(folder / CLASSIFIER_FOLDER)
-        write_atomically(folder / CARD_FILE, json.dumps(self.card, indent=1) + "\n")
-        write_atomically(folder / CARD_PAGE, card_page(self.card))
+        """Write the folder, which is the old model until ``table.json`` has been replaced, and the new one then."""
+        prepare_folder(folder)
+        files = encode_estimator(self.classifier)
+        digest = _digest(files[MANIFEST])
+        place = folder / f"{CLASSIFIER_FOLDER}-{digest[:16]}"
         content = {
             "class": type(self.classifier).__name__,
             "schema": self.schema.to_json(),
             "preprocessing": self.preprocessing.to_json(),
+            "card": self.card,
             # The classifier and its preprocessing belong together: columns in another order would be silent nonsense.
-            "classifier": _digest((folder / CLASSIFIER_FOLDER / MANIFEST).read_bytes()),
+            "classifier": {"folder": place.name, "sha256": digest},
         }
-        document = {
-            "format": FORMAT,
-            "format_version": FORMAT_VERSION,
-            "sha256": _checksum(content),
-            "content": content,
-        }
-        write_atomically(folder / TABLE_FILE, json.dumps(document, indent=1) + "\n")
+        with sole_writer(folder):
+            write_files(place, files)
+            (folder / CARD_PAGE).unlink(missing_ok=True)  # rather none than one of another fit
+            write_atomically(folder / TABLE_FILE, seal(content, FORMAT, FORMAT_VERSION))
+            write_atomically(folder / CARD_PAGE, card_page(self.card))
+            for stale in folder.glob(f"{CLASSIFIER_FOLDER}-*"):
+                if stale != place:
+                    shutil.rmtree(stale)
 
     @classmethod
     def load(cls, folder: Path) -> Bundle:
         """Read a folder that `save` wrote."""
-        content = _read_document(folder / TABLE_FILE)
+        try:
+            content = read_sealed(folder / TABLE_FILE, FORMAT, FORMAT_VERSION, AGAIN, ModelFileError)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise ModelFileError(
+                f"{folder} holds no model that `eber fit` saved: there is no {TABLE_FILE} in it."
+            ) from error
         classes = {kind.__name__: kind for kind in CLASSIFIERS.values()}
         try:
             kind = classes[content["class"]]
             schema = Schema.from_json(content["schema"])
             preprocessing = Preprocessing.from_json(content["preprocessing"])
-            card = json.loads((folder / CARD_FILE).read_text())
-            manifest = (folder / CLASSIFIER_FOLDER / MANIFEST).read_bytes()
-        except (OSError, KeyError, TypeError, ValueError) as error:
-            raise ModelFileError(
-                f"{folder} is incomplete or of another version ({error}). Fit the model again."
-            ) from error
-        if _digest(manifest) != content["classifier"]:
-            raise ModelFileError(
-                f"{folder}: the classifier and {TABLE_FILE} are of different fits. Fit the model again."
-            )
-        return cls(kind.load(folder / CLASSIFIER_FOLDER), schema, preprocessing, card)
+            card = content["card"]
+            place = folder / Path(content["classifier"]["folder"]).name
+            manifest = (place / MANIFEST).read_bytes()
+            if _digest(manifest) != content["classifier"]["sha256"]:
+                raise ModelFileError(f"{place}: the classifier and {TABLE_FILE} are of different fits. {AGAIN}")
+            bundle = cls(kind.load(place), schema, preprocessing, card)
+            _answer_one_row(bundle)
+        except ModelFileError:
+            raise
+        except (OSError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            raise ModelFileError(f"{folder} is incomplete or of another version ({error}). {AGAIN}") from error
+        return bundle
+
+
+def prepare_folder(folder: Path) -> None:
+    """Make the folder of a model, and refuse one that holds anything else or cannot be written to."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; give a folder to save the model in.")
+    folder.mkdir(parents=True, exist_ok=True)
+    # What a fit that was killed has left may be written over.
+    others = [path for path in folder.iterdir() if not _OURS.fullmatch(path.name)]
+    if others and not (folder / TABLE_FILE).exists():
+        raise ValueError(f"{folder} holds other things and no model; give an empty or a new folder.")
+    with sole_writer(folder):
+        pass
+
+
+def _answer_one_row(bundle: Bundle) -> None:
+    """Refuse a model whose columns, preprocessing and classifier do not fit together.
+
+    Rows with and without values go the way that the rows of a file will go.
+    """
+    schema = bundle.schema
+    texts = [schema.label, schema.environment, *schema.identifiers, *schema.dropped, *schema.dropped.values()]
+    texts += [text for feature in schema.features for text in (feature.name, *feature.odd_texts)]
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("a name in it is no text")
+    kinds = {feature.name: feature.kind for feature in schema.features}
+    if not set(kinds.values()) <= set(get_args(FeatureKind)) or kinds != {
+        encoding.name: encoding.kind for encoding in bundle.preprocessing.encodings
+    }:
+        raise ValueError("its columns and its preprocessing are of different tables")
+    if not all(0 < encoding.scale < math.inf for encoding in bundle.preprocessing.encodings):
+        raise ValueError("a column in it has no scale")
+    columns = FeatureColumns(
+        {
+            feature.name: pa.array([None, "?"]) if feature.kind == "categorical" else np.array([np.nan, 1.0])
+            for feature in schema.features
+        },
+        n_rows=2,
+    )
+    bundle.preprocessing.unseen(columns)
+    bundle.classifier.predict_proba(bundle.preprocessing.transform(columns))
 
 
 def describe(
@@ -188,31 +239,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
-
-
-def _read_document(path: Path) -> dict[str, Any]:
-    try:
-        document = json.loads(path.read_bytes())
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise ModelFileError(f"{path.parent} holds no model that `eber fit` saved: there is no {path.name}.") from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelFileError(
-            f"{path} is not readable JSON; it is truncated or altered. Fit the model again."
-        ) from error
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise ModelFileError(f"{path} does not describe a model that `eber fit` saved.")
-    if document.get("format_version") != FORMAT_VERSION:
-        raise ModelFileError(
-            f"{path} has format version {document.get('format_version')!r}; this version reads {FORMAT_VERSION}."
-        )
-    content = document.get("content")
-    if not isinstance(content, dict) or document.get("sha256") != _checksum(content):
-        raise ModelFileError(f"{path} has been altered since it was saved: its checksum does not fit its content.")
-    return content
-
-
-def _checksum(content: Mapping[str, Any]) -> str:
-    return _digest(json.dumps(content, sort_keys=True).encode())
 
 
 def _digest(data: bytes) -> str:

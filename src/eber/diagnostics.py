@@ -12,12 +12,13 @@ from scipy import optimize, special
 from torch import Tensor
 
 from eber.aggregates import CHUNK_ELEMENTS, at_label
-from eber.distributions import soft_bound
+from eber.distributions import soft_bound, standard_normal_draws
 from eber.inference import entropy, in_chunks
 from eber.model import EBERNetworks
 
 MIN_ROWS, MAX_ROWS = 256, 4096
 """Diagnostics look at no more training rows than this; they are drawn evenly."""
+COLLAPSE_DRAWS = 64
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def diagnose(module: EBERNetworks, x: Tensor, y: Tensor, e: Tensor, learned_weig
         weights, _ = module.components_of(e, log_h)
         found += _label_signs(in_chunks(module.log_p_y_given_xe, x, module.f0), y, weights)
         if module.g is not None:
-            found += _component_signs(module, in_chunks(module.g, x, module.g))
+            found += _component_signs(module, in_chunks(module.g, x, module.g), y, weights.argmax(0))
     return found
 
 
@@ -130,11 +131,31 @@ def _label_signs(log_p_y_given_xe: Tensor, y: Tensor, weights: Tensor) -> list[D
     ]
 
 
-def _component_signs(module: EBERNetworks, theta: Tensor) -> list[Diagnostic]:
-    """From the outputs of g, (2L, K, m, B)."""
+def _collapse_sign(module: EBERNetworks, mu: Tensor, sigma: Tensor, y: Tensor, e: Tensor) -> Diagnostic:
+    """How well z, drawn from q(z;x,y,e) of the row's own label and environment, gives that label back.
+
+    Where the posterior has collapsed, z holds nothing of x and y, and p(y|z) can do no better than the prevalence.
+    """
+    own = e.expand(len(mu), 1, -1)
+    mu, sigma = at_label(mu, y, 1).gather(1, own), at_label(sigma, y, 1).gather(1, own)  # (L, 1, B) each
+    noise, _ = standard_normal_draws(COLLAPSE_DRAWS, module.latent_dim, torch.Generator().manual_seed(0))  # (L, S)
+    z = mu + sigma * noise[:, :, None]  # (L, S, B)
+    nll = -at_label(module.log_p_y_given_z(z), y, 0).mean()
+    prevalence = torch.bincount(y).double().numpy() / len(y)
+    return _high(
+        "NLL of labels given z",
+        float(nll),
+        0.95 * float(entropy(prevalence)),
+        "the posterior has collapsed: the latent says hardly more about the label than its prevalence does, and so "
+        "will predictions. Train longer, lower learning_rate, or check that x says anything about y.",
+    )
+
+
+def _component_signs(module: EBERNetworks, theta: Tensor, y: Tensor, e: Tensor) -> list[Diagnostic]:
+    """From the outputs of g, (2L, K, m, B), and the component that stands for each row's environment."""
     mu, log_sigma = soft_bound(theta, module.bounds).split(module.latent_dim)  # (L, K, m, B) each
     sigma = log_sigma.exp()
-    signs = []
+    signs = [_collapse_sign(module, mu, sigma, y, e)]
     if module.n_environments > 1:
         spread = mu.std(2, correction=0) / sigma.mean(2)  # (L, K, B)
         signs.append(

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
+
+_TEMPORARY = re.compile(r"\.\d+-[0-9a-f]{8}\.tmp$")
 
 
 def write_atomically(path: Path, content: bytes | str) -> None:
@@ -19,24 +23,57 @@ def write_atomically(path: Path, content: bytes | str) -> None:
     content : bytes or str
         Text is written as UTF-8, line ends as they are.
     """
-    data = content.encode() if isinstance(content, str) else content
+    with replacing(path) as temporary:
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A name beside `path` to write to; when the block ends well, what stands there takes the place of `path`.
+
+    When it does not, nothing is left of it, and an error of the system says which file could not be written.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        yield temporary
+        _sync(temporary)
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        # "No space left on device" alone does not say where; a temporary name says it to nobody.
+        if isinstance(error, OSError) and error.errno and error.filename in (None, str(temporary)):
+            raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
         raise
-    _sync_folder(path.parent)
+    if os.name != "nt":  # a folder cannot be opened there
+        _sync(path.parent)  # so that the renaming itself survives a loss of power
 
 
 def sweep_temporaries(path: Path) -> None:
-    """Remove what killed writers of `path` left behind; only whoever alone may write `path` may call this."""
-    for leftover in path.parent.glob(f".{path.name}.*.tmp"):
-        leftover.unlink(missing_ok=True)
+    """Remove what killed writers of a file, or into a folder, left; for those who alone may write there."""
+    folder, name = (path, "*") if path.is_dir() else (path.parent, glob.escape(path.name))
+    for leftover in folder.glob(f".{name}.*.tmp"):
+        if _TEMPORARY.search(leftover.name):  # a folder may hold hidden files of others
+            leftover.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def sole_writer(path: Path) -> Iterator[None]:
+    """Be the only one who writes a file, or into a folder, while the block runs, and sweep what killed writers left.
+
+    Raises
+    ------
+    BlockingIOError
+        When another process is at it.
+    """
+    if os.name == "nt":  # where nothing is locked, nothing can be swept either
+        yield
+        return
+    place = path / ".lock" if path.is_dir() else path.with_name(f".{path.name}.lock")
+    with lock(place, wait=False) as held:
+        if not held:
+            raise BlockingIOError(f"Another process is writing {path} just now: wait for it, or give another name.")
+        sweep_temporaries(path)
+        yield
 
 
 @contextlib.contextmanager
@@ -72,7 +109,10 @@ def _acquire(path: Path, wait: bool) -> int | None:
     import fcntl  # not on Windows, where everything but resumable runs works
 
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:  # it is the folder that cannot be written to, and the folder that the user knows
+            raise OSError(error.errno, os.strerror(error.errno or 0), str(path.parent)) from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             # The previous holder may have removed the file between our open and our lock: a lock on a file that has
@@ -95,11 +135,9 @@ def _is_named(descriptor: int, path: Path) -> bool:
         return False
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make the renaming itself survive a loss of power."""
-    if os.name == "nt":  # a folder cannot be opened there
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
+def _sync(path: Path) -> None:
+    """Wait until a file, or the list of a folder's files, has reached the disk."""
+    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
     try:
         os.fsync(descriptor)
     finally:

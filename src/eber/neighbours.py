@@ -27,6 +27,8 @@ _MOST_COLUMNS = 256
 _PROJECTED_COLUMNS = 64
 # A column with no more values than this is a category rather than a measurement.
 _CATEGORIES = 20
+# A value of a measurement that so large a share of the rows has is one of the kind "none found".
+_COMMON = 0.05
 # The lower tail of the reference is continued by a power law from this quantile on.
 _TAIL = 0.05
 _LEAST_TAIL_ROWS = 10
@@ -40,17 +42,20 @@ class Rows:
     ----------
     Z : array of shape (n, d)
     keys : array of shape (n,)
+    free : array of shape (n,)
+        In how many columns a row has a value of its own, rather than one that many rows share, such as "none found".
     """
 
     Z: FloatArray
     keys: NDArray[np.uint64]
+    free: IntArray
 
     def __len__(self) -> int:
         return len(self.keys)
 
     def select(self, rows: NDArray[Any]) -> Rows:
         """The given rows (a mask or an index)."""
-        return Rows(self.Z[rows], self.keys[rows])
+        return Rows(self.Z[rows], self.keys[rows], self.free[rows])
 
 
 @dataclass(frozen=True)
@@ -65,11 +70,14 @@ class Comparison:
         How many rows of the pool are identical with this one.
     nearest : array of shape (n,)
         Index, in the pool, of the nearest row (of a copy, where there is one).
+    free : array of shape (n,)
+        See `Rows`.
     """
 
     ratios: FloatArray
     copies: IntArray
     nearest: IntArray
+    free: IntArray
 
 
 def as_points(X_train: NDArray[Any], X_held_out: NDArray[Any], transform: Transform | None) -> tuple[Rows, Rows]:
@@ -94,10 +102,11 @@ def as_points(X_train: NDArray[Any], X_held_out: NDArray[Any], transform: Transf
     A, B = A[:, varying], B[:, varying]
     scale = A.std(axis=0) if transform is None and X_train.ndim == 2 else 1.0
     A, B = (A - (centre := A.mean(axis=0))) / scale, (B - centre) / scale
+    free = _free_columns(A, A), _free_columns(A, B)
     if A.shape[1] > _MOST_COLUMNS:
         projection = GaussianRandomProjection(_PROJECTED_COLUMNS, random_state=0).fit(A)
         A, B = projection.transform(A), projection.transform(B)
-    return Rows(A, keys[0]), Rows(B, keys[1])
+    return Rows(A, keys[0], free[0]), Rows(B, keys[1], free[1])
 
 
 def resolution(Z: FloatArray) -> float:
@@ -160,6 +169,7 @@ def compare(rows: Rows, pool: Rows, k: int, finest: float, *, from_pool: bool = 
         ratios=np.divide(nearest, farthest, out=np.ones(len(rows)), where=farthest > 0),
         copies=copies,
         nearest=np.where(copies > 0, first[place], first[neighbours[:, 0]]),
+        free=rows.free,
     )
 
 
@@ -168,8 +178,10 @@ def tail_probability(found: Comparison, reference: Comparison, dimensions: int) 
 
     Ratios are compared with those of reference rows without copies. Below their 5 % quantile t the share of smaller
     ratios is continued as a power, share(r) = share(t) (r/t)^D, with Hill's estimator of D at its lower 95 % limit
-    and at most the number of dimensions. A row with c copies is, besides, no rarer than reference rows with 1 to c
-    copies are.
+    and at most the number of dimensions. Rows that share all values but a few with many others lie in fewer dimensions,
+    where near rows are commoner: for them, D is at most the number of those few, and where there are none, so that
+    nothing was measured in a row, it is no evidence. A row with c copies is, besides, no rarer than reference rows with
+    1 to c copies are.
 
     Returns
     -------
@@ -188,10 +200,24 @@ def tail_probability(found: Comparison, reference: Comparison, dimensions: int) 
         mean_log = np.mean(np.log(t / ratios[:tail_rows])) if t > 0 else np.inf
     D = min(dimensions, 1 / mean_log) if mean_log > 0 else dimensions
     D *= 1 - 1.64 / np.sqrt(tail_rows)
-    probability[below] = tail_rows / n * (found.ratios[below] / t) ** D
+    own = np.where(found.copies > 0, D, np.minimum(D, np.maximum(found.free, 1)))
+    probability[below] = tail_rows / n * (found.ratios[below] / t) ** own[below]
     copies = np.sort(reference.copies)
     as_rare = (np.searchsorted(copies, found.copies, side="right") - np.searchsorted(copies, 1)) / len(copies)
-    return np.where(found.copies > 0, np.maximum(probability, as_rare), probability)
+    probability = np.where(found.copies > 0, np.maximum(probability, as_rare), probability)
+    return np.where(found.free == 0, 1.0, probability)
+
+
+def _free_columns(A: FloatArray, B: FloatArray) -> IntArray:
+    """For each row of B, the columns in which it has not the value that is commonest, and common, in A."""
+    free = np.full(len(B), B.shape[1])
+    for column, other in zip(A.T, B.T, strict=True):
+        values, counts = np.unique(column, return_counts=True)
+        commonest = counts.max()
+        repeated = (len(column) - commonest) / max(len(values) - 1, 1)  # how often the other values occur
+        if commonest >= _COMMON * len(column) and (len(values) > _CATEGORIES or repeated < 2):
+            free -= other == values[counts.argmax()]
+    return free
 
 
 def _keys(X: NDArray[Any]) -> NDArray[np.uint64]:

@@ -146,7 +146,7 @@ def test_a_claim_is_exclusive_and_leaves_no_file(ledger: Ledger) -> None:
 
 def test_a_claim_sweeps_what_a_killed_writer_left(ledger: Ledger) -> None:
     path = ledger.path(CELL)
-    leftovers = [path.with_name(f".{path.stem}{suffix}.123-abc.tmp") for suffix in (".json", ".npz")]
+    leftovers = [path.with_name(f".{path.stem}{suffix}.123-0123abcd.tmp") for suffix in (".json", ".npz")]
     for leftover in leftovers:
         leftover.touch()
     with ledger.claim(CELL):

@@ -178,7 +178,7 @@ def test_scores_are_read_back_exactly(results: Results) -> None:
 
 
 def test_a_folder_without_results_or_of_another_experiment_is_refused(results: Results, tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="Run the experiment first"):
+    with pytest.raises(FileNotFoundError, match="holds no results"):
         load_results(TOY, tmp_path)
     with pytest.raises(ValueError, match="results of 'toy', not of 'other'"):
         load_results(dataclasses.replace(TOY, name="other"), results.folder)

@@ -63,7 +63,7 @@ def compare(
     from eber.compare.preview import expected_seconds
     from eber.compare.record import record_comparison
     from eber.compare.suspicions import find_suspicions
-    from eber.experiments.runner import run
+    from eber.experiments.runner import run, writing_outputs
     from eber.experiments.spec import choose
     from eber.metrics import find_metric
     from eber.tables.files import open_table
@@ -90,7 +90,9 @@ def compare(
     typer.echo(f"This takes {duration(seconds)} with {count(jobs, 'job')}. Output: {folder}", err=True)
     suspicions = find_suspicions(data, plan)
     record = record_comparison(data, plan, effort, metric, suspicions, drop=dropped, features=wanted)
-    record.save(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    with writing_outputs(folder):
+        record.save(folder)
     summary = run(
         record.experiment,
         out=folder,
@@ -110,12 +112,14 @@ def show(folder: Path, record: ComparisonRecord) -> None:
 
     from eber.compare.summary import summarise_comparison
     from eber.experiments.results import load_results
+    from eber.experiments.runner import writing_outputs
     from eber.report.comparison_page import write_comparison_page
     from eber.report.comparison_tables import ranking_for_terminal
 
     results = load_results(record.experiment, folder)
     summary = summarise_comparison(results)
-    page = write_comparison_page(results, record, summary)
+    with writing_outputs(folder):
+        page = write_comparison_page(results, record, summary)
     console = Console(width=None if sys.stdout.isatty() else 120)
     console.print()
     console.print(ranking_for_terminal(summary))

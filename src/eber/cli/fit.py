@@ -44,7 +44,7 @@ def fit(
     import numpy as np
     import torch
 
-    from eber.bundle import Bundle, describe
+    from eber.bundle import Bundle, describe, prepare_folder
     from eber.compare.folds import FoldPlan, plan_folds
     from eber.compare.methods import fit_method
     from eber.compare.running import evaluate_fold
@@ -67,6 +67,7 @@ def fit(
         drop=columns_named(drop, names),
         features=columns_named(features, names) if features else None,
     )
+    prepare_folder(out)  # rather now than after the fit
     say_notes(data.notes)
     plan = FoldPlan({}, ())
     entries: list[dict[str, Any]] = []

@@ -26,7 +26,7 @@ for command in (compare, fit, predict, report, example, reproduce):
     app.command()(command)
 app.add_typer(data, name="data")
 
-EXPECTED_ERRORS = (ValueError, OSError, ArithmeticError, ImportError)
+EXPECTED_ERRORS = (ValueError, OSError, ArithmeticError, ImportError, MemoryError)
 """What bad input, a full disk or a missing extra looks like. Anything else is our fault and keeps its traceback."""
 
 
@@ -50,5 +50,13 @@ def main() -> None:
     try:
         app()
     except EXPECTED_ERRORS as error:
-        typer.secho(f"eber: {error}", fg=typer.colors.RED, err=True)
+        typer.secho(f"eber: {_sentence(error)}", fg=typer.colors.RED, err=True)
         sys.exit(2)
+
+
+def _sentence(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}. Put that right and give the same command again."
+    if isinstance(error, MemoryError):
+        return f"There is not enough memory for this ({error or 'an array does not fit'}): use fewer rows or jobs."
+    return str(error)

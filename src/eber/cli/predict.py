@@ -54,6 +54,11 @@ def _sentences(report: PredictionReport) -> list[str]:
             f"Column {name!r}: {count} of {report.rows} rows have a value that the fit has not seen, such as "
             f"{first!r}; they count as none of the known ones."
         )
+    if report.formulas:
+        lines.append(
+            f"{report.formulas} cells begin as a formula does; each has an apostrophe in front, so that a spreadsheet "
+            "shows it as text. Parquet keeps such text as it is."
+        )
     if (a := report.adaptation) is not None:
         order = sorted(report.mixture, key=lambda name: -report.mixture[name])
         shown = ", ".join(f"{name} {report.mixture[name]:.0%}" for name in order if report.mixture[name] >= 0.005)

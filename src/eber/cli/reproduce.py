@@ -14,7 +14,7 @@ from eber.experiments.holdouts import hold_out_settings
 from eber.experiments.parameters import parse_assignments
 from eber.experiments.registry import EXPERIMENTS, find_experiment
 from eber.experiments.results import load_results, summarise
-from eber.experiments.runner import RunSummary, run
+from eber.experiments.runner import RunSummary, run, writing_outputs
 from eber.experiments.spec import Experiment
 from eber.experiments.wording import deviations, verdict
 from eber.report.page import write_report
@@ -132,7 +132,8 @@ def _reproduce(
         console.print(verdict(setting), highlight=False, style="bold")
         for sentence in deviations(setting):
             console.print(f"- {sentence}", highlight=False)
-    page = write_report(results)
+    with writing_outputs(folder):
+        page = write_report(results)
     console.print(f"\nReport: {page}", highlight=False)
     return summary
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,11 +12,14 @@ import numpy as np
 from eber.compare.folds import FoldPlan
 from eber.compare.methods import Effort
 from eber.compare.running import comparison
+from eber.experiments.runner import GIVE_COMMAND_AGAIN
 from eber.experiments.spec import Experiment
 from eber.files import write_atomically
+from eber.sealed import read_sealed, seal
 from eber.tables.training import TrainingTable
 
 RECORD_FILE = "comparison.json"
+RECORD_FORMAT, RECORD_VERSION = "eber-comparison", 1
 
 
 @dataclass(frozen=True)
@@ -86,17 +88,12 @@ class ComparisonRecord:
 
     def save(self, folder: Path) -> None:
         """Write it into the output folder."""
-        folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(folder / RECORD_FILE, json.dumps(asdict(self), indent=1) + "\n")
+        write_atomically(folder / RECORD_FILE, seal(asdict(self), RECORD_FORMAT, RECORD_VERSION))
 
     @classmethod
     def load(cls, folder: Path) -> ComparisonRecord:
         """Read it from an output folder."""
-        path = folder / RECORD_FILE
-        try:
-            return cls(**json.loads(path.read_text()))
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"{path} was altered or is of another version: run the comparison again.") from error
+        return cls(**read_sealed(folder / RECORD_FILE, RECORD_FORMAT, RECORD_VERSION, GIVE_COMMAND_AGAIN))
 
 
 def record_comparison(

@@ -17,9 +17,11 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, Any
 
-from eber.datasets.checks import naming_damage
+import pandas as pd
+
+from eber.datasets.checks import naming_damage, read_csv
 
 MAX_BYTES = 8 * 2**30
 MAX_FILES = 200_000
@@ -120,6 +122,21 @@ def unpack(
     return target
 
 
+def open_bounded(path: str | Path, max_bytes: int) -> io.BufferedReader:
+    """A file for reading, unpacked if it is gzipped (by content, not by name), that ends in an error at the limit."""
+    path = Path(path)
+    with path.open("rb") as file:
+        gzipped = file.read(2) == b"\x1f\x8b"
+    stream = (gzip.open if gzipped else open)(path, "rb")
+    return io.BufferedReader(_Metered(stream, _Budget(path, max_bytes)), _CHUNK)
+
+
+def read_bounded_csv(path: Path, max_bytes: int, **options: Any) -> pd.DataFrame:
+    """`pandas.read_csv` of a file that may be gzipped, and that is refused when it holds more bytes than that."""
+    with open_bounded(path, max_bytes) as stream:
+        return read_csv(stream, path, **options)
+
+
 def _safe_name(name: str, path: Path) -> str:
     pure = PurePosixPath(name.replace("\\", "/"))
     drive = re.match(r"[A-Za-z]:", name)
@@ -148,7 +165,11 @@ def _zip(path: Path, wanted: Wanted, max_files: int, budget: _Budget) -> Iterato
             if not entry.is_dir() and wanted(name):
                 files.append((name, entry))
         for name, entry in sorted(files, key=lambda pair: pair[0]):
-            yield name, io.BufferedReader(_Metered(archive.open(entry), budget), _CHUNK)
+            try:
+                stream = archive.open(entry)
+            except RuntimeError as error:  # encrypted, or packed in a way that Python does not know
+                raise ValueError(f"{path}, {name!r} cannot be unpacked ({error}). Download it again.") from error
+            yield name, io.BufferedReader(_Metered(stream, budget), _CHUNK)
 
 
 def _tar(path: Path, wanted: Wanted, max_files: int, budget: _Budget) -> Iterator[tuple[str, IO[bytes]]]:

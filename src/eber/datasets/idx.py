@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import math
 import struct
 from pathlib import Path
@@ -10,12 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from eber.datasets.checks import naming_damage
+from eber.datasets.archive import open_bounded
 
 _UNSIGNED_BYTES = 0x08
-_GZIP_MAGIC = b"\x1f\x8b"
 # MNIST's largest file has 47 MB; nothing that claims to be far more is read into memory.
-_MAX_BYTES = 2**30
+_MAX_BYTES = 2**28
 
 
 def read_idx(path: str | Path, dimensions: int) -> NDArray[np.uint8]:
@@ -32,13 +30,8 @@ def read_idx(path: str | Path, dimensions: int) -> NDArray[np.uint8]:
     -------
     array of uint8
     """
-    path = Path(path)
-    raw = path.read_bytes()
-    if raw[:2] == _GZIP_MAGIC:
-        with naming_damage(path), gzip.open(path) as file:
-            raw = file.read(_MAX_BYTES + 1)
-    if len(raw) > _MAX_BYTES:
-        raise ValueError(f"{path} unpacks to more than {_MAX_BYTES} bytes, which no MNIST file does.")
+    with open_bounded(path, _MAX_BYTES) as file:
+        raw = file.read()
     header = 4 + 4 * dimensions
     if len(raw) < header:
         raise ValueError(f"{path} has {len(raw)} bytes, too few for the header of an idx file ({header}).")

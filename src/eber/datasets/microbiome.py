@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from eber.datasets.archive import read_bounded_csv
 from eber.datasets.base import MultiEnvironmentData
 from eber.datasets.checks import (
     check_columns,
@@ -28,13 +29,14 @@ from eber.datasets.checks import (
     dataset_folder,
     numeric_column,
     one_class_environments,
-    read_csv,
 )
-from eber.datasets.microbiomehd import GenusTable, read_microbiomehd_archive
+from eber.datasets.microbiomehd import GenusTable, are_reads, read_microbiomehd_archive
 
 COHORTS = ("crc_baxter", "crc_xiang", "crc_zackular", "crc_zeller", "crc_zhao")
 _LABELS = {"CRC": 1, "H": 0}
 _EXCLUDED = {"nonCRC", "adenoma", "polyp"}
+# The table of genera of all cohorts has 1 MB.
+_MAX_BYTES = 2**28
 _SUBJECT_NUMBER = {
     "crc_baxter": re.compile(r"(\d{4})\d{3}"),
     "crc_zackular": re.compile(r"[A-Za-z]+\d+-(\d{4})(?:-\d+)?"),
@@ -138,10 +140,10 @@ def _read_genus_table(folder: Path) -> GenusTable | None:
     counts_path, samples_path = paths[0], folder / "crc_samples.csv"
     if not samples_path.exists():
         raise FileNotFoundError(f"{counts_path} is there, but {samples_path} with its labels is not.")
-    samples = read_csv(samples_path, samples_path, dtype="string")
+    samples = read_bounded_csv(samples_path, _MAX_BYTES, dtype="string")
     check_columns(list(samples.columns), ("sample", "cohort", "disease_state", "diagnosis"), samples_path)
     check_unique(samples["sample"], samples_path, first_line=2)
-    counts = read_csv(counts_path, counts_path, dtype={"sample": "string"})
+    counts = read_bounded_csv(counts_path, _MAX_BYTES, dtype={"sample": "string"})
     check_columns(list(counts.columns), ("sample",), counts_path)
     check_unique(counts["sample"], counts_path, first_line=2)
     unmatched = set(counts["sample"]) ^ set(samples["sample"])
@@ -153,7 +155,7 @@ def _read_genus_table(folder: Path) -> GenusTable | None:
     genera = [name for name in counts.columns if name != "sample"]
     for genus in genera:
         numbers = numeric_column(counts[genus], counts_path, first_line=2)
-        bad = np.flatnonzero(~((numbers >= 0) & (numbers == np.floor(numbers))))
+        bad = np.flatnonzero(~are_reads(numbers))
         if len(bad):
             raise ValueError(
                 f"{counts_path}, line {bad[0] + 2}, column {genus!r}: {numbers[bad[0]]} is not a number of reads."

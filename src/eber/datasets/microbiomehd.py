@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path, PurePosixPath
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,10 @@ _OTU_TABLE = re.compile(r"(?!\._)\w+\.otu_table(\.100\.denovo\.rdp_assigned|\.tx
 # Two samples are spelt differently in crc_zackular's OTU table and metadata.
 _MISSPELT = {"Ademona1-2065": "Adenoma1-2065", "ADenoma12-2799": "Adenoma12-2799"}
 _ROWS_AT_ONCE = 4000
+_MAX_READS = 10**12
+# The largest cohort's table has 134 MB, its header 5 kB.
+_MAX_BYTES = 2**30
+_MAX_HEADER = 2**20
 
 
 class GenusTable(NamedTuple):
@@ -64,7 +68,7 @@ def read_microbiomehd_archive(path: str | Path, *, min_sample_reads: int = 100, 
     path = Path(path)
     metadata: dict[str, pd.DataFrame] = {}
     otu_tables: list[_OtuTable] = []
-    for name, stream in members(path, is_needed):
+    for name, stream in members(path, is_needed, max_bytes=_MAX_BYTES):
         base = PurePosixPath(name).name
         if found := _METADATA.fullmatch(base):
             metadata[found["cohort"]] = _read_metadata(stream, f"{path}: {name}")
@@ -97,7 +101,10 @@ def _read_metadata(stream: IO[bytes], path: str) -> pd.DataFrame:
 
 def _read_otu_table(stream: IO[bytes], path: str) -> _OtuTable:
     """Read the table piece by piece: it is a hundred times larger as text than as a sparse matrix."""
-    samples = stream.readline().decode("utf-8", "replace").rstrip("\r\n").split("\t")[1:]
+    header = stream.readline(_MAX_HEADER + 1)
+    if len(header) > _MAX_HEADER:
+        raise ValueError(f"{path} has a first line of more than {_MAX_HEADER} bytes, which no OTU table has.")
+    samples = header.decode("utf-8", "replace").rstrip("\r\n").split("\t")[1:]
     samples = [_MISSPELT.get(name, name) for name in samples]
     check_unique(pd.Series(samples, name="sample"), f"{path}, header", first_line=1)
     pieces = read_csv(
@@ -119,7 +126,7 @@ def _counts(piece: pd.DataFrame, path: str, line: int) -> NDArray[np.int64]:
     if not all(dtype.kind == "i" for dtype in piece.dtypes):
         piece = piece.apply(lambda column: pd.Series(numeric_column(column, path, line), column.index))
     values = piece.to_numpy()
-    bad = np.argwhere(~((values >= 0) & (values == np.floor(values))))
+    bad = np.argwhere(~are_reads(values))
     if len(bad):
         row, column = bad[0]
         raise ValueError(
@@ -127,6 +134,11 @@ def _counts(piece: pd.DataFrame, path: str, line: int) -> NDArray[np.int64]:
             "reads."
         )
     return values.astype(np.int64)
+
+
+def are_reads(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where values are numbers of reads: whole, not negative, and not beyond what any sequencer gives."""
+    return (values >= 0) & (values <= _MAX_READS) & (values == np.floor(values))
 
 
 def _genus(lineage: str, path: str, line: int) -> str:

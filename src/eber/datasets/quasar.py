@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from eber.datasets.archive import read_bounded_csv
 from eber.datasets.base import MultiEnvironmentData
 from eber.datasets.checks import (
     check_both_classes,
@@ -24,7 +25,6 @@ from eber.datasets.checks import (
     first_present,
     numeric_column,
     optional_module,
-    read_csv,
 )
 
 Binning = Literal["latitude", "longitude"]
@@ -36,6 +36,8 @@ _BANDS = ("u", "g", "r", "i", "z")
 _QUALITY = {"zwarning": 0, "clean": 1, "mode": 1}
 # SDSS writes -9999 (and, in some tables, +-10000) where a magnitude could not be measured.
 _SENTINEL = 9999
+# 100,000 objects have 11 MB.
+_MAX_BYTES = 2**30
 
 
 def load_quasar(path: str | Path, *, binning: Binning = "latitude") -> MultiEnvironmentData:
@@ -99,17 +101,15 @@ def most_shifted_environment(data: MultiEnvironmentData) -> Any:
 
 def _read_table(path: Path) -> tuple[int, pd.DataFrame]:
     """The line of the file that holds the first row, and the table with lower-case column names."""
-    with path.open("rb") as file:
-        compression = "gzip" if file.read(2) == b"\x1f\x8b" else None
     skip = 0
     # The header is read apart, since pandas would rename a repeated column and so hide it.
-    header = read_csv(path, path, compression=compression, header=None, nrows=1)
+    header = read_bounded_csv(path, _MAX_BYTES, header=None, nrows=1)
     if str(header.iloc[0, 0]).startswith("#"):
         skip = 1
-        header = read_csv(path, path, compression=compression, header=None, nrows=1, skiprows=skip)
+        header = read_bounded_csv(path, _MAX_BYTES, header=None, nrows=1, skiprows=skip)
     names = [str(name).strip().lower() for name in header.iloc[0]]
     check_columns(names, ("class", "ra", "dec", *_BANDS), path)
-    table = read_csv(path, path, compression=compression, skiprows=skip, low_memory=False)
+    table = read_bounded_csv(path, _MAX_BYTES, skiprows=skip, low_memory=False)
     table.columns = pd.Index(names)
     first_line = skip + 2
     for column in ("ra", "dec", *_BANDS, *(name for name in _QUALITY if name in names)):

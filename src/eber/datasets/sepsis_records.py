@@ -34,6 +34,8 @@ _LABEL = (b"|0", b"|1")
 _STAYS_AT_ONCE = 2000
 # The longest stay of the challenge has 336 hours and about 50 kB.
 _MAX_RECORD_BYTES = 10 * 2**20
+# The challenge has 1.6 million hours in all.
+_MAX_HOURS = 10**8
 
 
 @dataclass(frozen=True)
@@ -81,11 +83,17 @@ def read_parquet(path: Path, hours: int) -> HourlyWindow:
     with _naming_parquet_damage(path):
         file = parquet.ParquetFile(path)
         names = file.schema_arrow.names
+        n_rows = file.metadata.num_rows
+    if n_rows > _MAX_HOURS:
+        raise ValueError(f"{path} announces {n_rows} hours, more than {_MAX_HOURS}, which no data set of stays has.")
     check_columns(names, ("patient_id", "source", *COLUMNS), path)
 
     def read(name: str) -> Any:
         with _naming_parquet_damage(path):
-            return file.read(columns=[name]).column(0).to_pandas()
+            values = file.read(columns=[name]).column(0).to_pandas()
+        if len(values) != n_rows:
+            raise ValueError(f"{path}, column {name!r} has {len(values)} of {n_rows} rows: the file is damaged.")
+        return values
 
     def numbers(name: str) -> NDArray[np.float64]:
         return numeric_column(read(name).rename(name), path, first_line=1)

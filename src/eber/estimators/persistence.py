@@ -8,9 +8,8 @@ one. Loading builds a module from known classes and fills in numbers; no code fr
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,8 +21,10 @@ import torch
 from torch import nn
 
 import eber
+from eber.estimators.trial import answer_one_row, check_points, check_sizes
 from eber.exceptions import ModelFileError
-from eber.files import write_atomically
+from eber.files import sole_writer, write_atomically
+from eber.sealed import read_sealed, seal
 
 if TYPE_CHECKING:
     from eber.estimators.base import EnvironmentClassifier
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 FORMAT = "eber-model"
 FORMAT_VERSION = 1
 MANIFEST = "model.json"
+_KINDS = {"i": "int64", "u": "uint64", "f": "float64", "b": "bool", "U": "str"}
 
 Classifier = TypeVar("Classifier", bound="EnvironmentClassifier")
 
@@ -40,9 +42,8 @@ def fitted_attributes(estimator: EnvironmentClassifier) -> dict[str, Any]:
     return {name: value for name, value in vars(estimator).items() if name.endswith("_") and not name.startswith("_")}
 
 
-def save_estimator(estimator: EnvironmentClassifier, path: str | os.PathLike[str]) -> None:
-    """Write a fitted classifier to the folder `path`, which is made if need be."""
-    folder = Path(path)
+def encode_estimator(estimator: EnvironmentClassifier) -> dict[str, bytes]:
+    """The files of a fitted classifier, by name; the manifest, which makes them a model, comes last."""
     attributes = fitted_attributes(estimator)
     module = attributes.pop("module_")
     # Cloned, since safetensors refuses layers that share their weights.
@@ -58,13 +59,23 @@ def save_estimator(estimator: EnvironmentClassifier, path: str | os.PathLike[str
         "attributes": {key: _to_json(value, key) for key, value in attributes.items()},
         "weights": {"file": name, "sha256": digest},
     }
-    manifest = {"format": FORMAT, "format_version": FORMAT_VERSION, "sha256": _digest(content), "content": content}
+    return {name: weights, MANIFEST: seal(content, FORMAT, FORMAT_VERSION)}
+
+
+def save_estimator(estimator: EnvironmentClassifier, path: str | os.PathLike[str]) -> None:
+    """Write a fitted classifier to the folder `path`, which is made if need be."""
+    write_files(Path(path), encode_estimator(estimator))
+
+
+def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write what `encode_estimator` gave, and remove the weights of an earlier model."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(folder / name, weights)
-    write_atomically(folder / MANIFEST, _encode(manifest))
-    for stale in folder.glob("weights-*.safetensors"):
-        if stale.name != name:
-            stale.unlink()
+    with sole_writer(folder):
+        for name, data in files.items():
+            write_atomically(folder / name, data)
+        for stale in folder.glob("weights-*.safetensors"):
+            if stale.name not in files:
+                stale.unlink()
 
 
 def load_estimator(
@@ -81,20 +92,26 @@ def load_estimator(
         fit_parameters = _parameters_from_json(content["fit_parameters"], featurizer, folder)
         estimator = cls(**fit_parameters)
         for key, value in content["attributes"].items():
+            if not key.endswith("_") or key.startswith("_"):
+                raise ValueError(f"{key!r} is nothing that a fit learns")
             setattr(estimator, key, estimator._restore(key, _from_json(value)))
+        check_sizes(estimator, weights)
         module = estimator._module().double()
         module.load_state_dict(weights)
+        module.eval()
+        estimator.module_ = module
+        estimator._fit_parameters = fit_parameters
+        answer_one_row(estimator)
         estimator.set_params(**_parameters_from_json(content["parameters"], featurizer, folder))
+        check_points(estimator)
+        estimator._validate_params()
     except ModelFileError:
         raise
-    except (TypeError, ValueError, RuntimeError, LookupError, AttributeError) as error:
+    except (TypeError, ValueError, RuntimeError, LookupError, AttributeError, ArithmeticError, MemoryError) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise ModelFileError(
             f"{folder / MANIFEST} does not describe a model of class {cls.__name__} of this version ({reason})."
         ) from error
-    module.eval()
-    estimator.module_ = module
-    estimator._fit_parameters = fit_parameters
     return estimator
 
 
@@ -112,26 +129,10 @@ class _Missing:
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
-    file = folder / MANIFEST
     try:
-        data = file.read_bytes()
-        manifest = json.loads(data)
+        return read_sealed(folder / MANIFEST, FORMAT, FORMAT_VERSION, "Save the model again.", ModelFileError)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise ModelFileError(f"{folder} holds no saved model: there is no {MANIFEST} in it.") from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelFileError(f"{file} is not readable JSON; it is truncated, altered or not a saved model.") from error
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise ModelFileError(f"{file} is not a saved eber model.")
-    if manifest.get("format_version") != FORMAT_VERSION:
-        raise ModelFileError(
-            f"{file} has format version {manifest.get('format_version')!r}; this version of eber reads "
-            f"{FORMAT_VERSION}. Update eber."
-        )
-    content = manifest.get("content")
-    # Also byte for byte: digits beyond a float's precision, or blanks, would not change the checksum of what was read.
-    if not isinstance(content, dict) or manifest.get("sha256") != _digest(content) or data != _encode(manifest):
-        raise ModelFileError(f"{file} has been altered since it was saved: its checksum does not fit its content.")
-    return content
 
 
 def _read_weights(folder: Path, entry: dict[str, str]) -> dict[str, torch.Tensor]:
@@ -147,14 +148,6 @@ def _read_weights(folder: Path, entry: dict[str, str]) -> dict[str, torch.Tensor
     except safetensors.SafetensorError as error:
         raise ModelFileError(f"{file} is not a safetensors file ({error}).") from error
     return weights
-
-
-def _encode(content: dict[str, Any]) -> bytes:
-    return json.dumps(content, indent=1, sort_keys=True).encode()
-
-
-def _digest(content: dict[str, Any]) -> str:
-    return hashlib.sha256(_encode(content)).hexdigest()
 
 
 def _parameters_to_json(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -191,7 +184,7 @@ def _parameters_from_json(
 def _to_json(value: Any, key: str) -> Any:
     """JSON for what a fitted classifier holds; arrays keep their kind, so that labels come back as they were."""
     if isinstance(value, np.ndarray):
-        kind = {"i": "int64", "u": "uint64", "f": "float64", "b": "bool", "U": "str"}.get(value.dtype.kind)
+        kind = _KINDS.get(value.dtype.kind)
         if kind is None:
             if value.dtype != object or not all(isinstance(item, str) for item in value.ravel()):
                 raise ModelFileError(f"{key} holds {value.dtype} values, which cannot be saved; use numbers or text.")
@@ -215,6 +208,8 @@ def _to_json(value: Any, key: str) -> Any:
 def _from_json(value: Any) -> Any:
     if isinstance(value, dict):
         if set(value) == {"array", "dtype"}:
+            if value["dtype"] not in (*_KINDS.values(), "object"):
+                raise ValueError(f"{value['dtype']!r} is no kind of array that is saved")
             return np.array(value["array"], dtype=value["dtype"])
         if set(value) == {"tuple"}:
             return tuple(_from_json(item) for item in value["tuple"])

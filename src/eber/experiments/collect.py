@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from eber.experiments.ledger import Ledger, Record
 from eber.experiments.spec import Experiment
 from eber.files import write_atomically
+from eber.formulas import disarm
 
 CELLS_FILE, TIMINGS_FILE, WARNINGS_FILE = "cells.csv", "timings.csv", "warnings.csv"
 CELLS_COLUMNS = ("experiment", "setting", "method", "variant", "seed", "metric", "value")
@@ -17,17 +19,27 @@ TIMINGS_COLUMNS = ("experiment", "setting", "method", "variant", "seed", "second
 WARNINGS_COLUMNS = ("experiment", "setting", "method", "seed", "message")
 
 
-def write_tables(experiment: Experiment, ledger: Ledger, overrides: Mapping[str, Any], data: str) -> None:
+def write_tables(experiment: Experiment, ledger: Ledger, overrides: Mapping[str, Any], data: str) -> dict[str, str]:
     """Write `cells.csv`, `timings.csv` and `warnings.csv`.
 
     They hold every finished cell in the folder that belongs to the same overrides, data and version, whichever run
     computed it, in the order in which the experiment declares settings and methods. Cells of other parameters stay in
     the folder and out of the tables.
+
+    Returns
+    -------
+    dict
+        File to the SHA-256 of its content.
     """
     records = _matching_records(experiment, ledger, overrides, data)
-    write_atomically(ledger.folder / CELLS_FILE, _as_csv(CELLS_COLUMNS, _score_rows(records)))
-    write_atomically(ledger.folder / TIMINGS_FILE, _as_csv(TIMINGS_COLUMNS, _timing_rows(records)))
-    write_atomically(ledger.folder / WARNINGS_FILE, _as_csv(WARNINGS_COLUMNS, _warning_rows(records)))
+    tables = {
+        CELLS_FILE: _as_csv(CELLS_COLUMNS, _score_rows(records)),
+        TIMINGS_FILE: _as_csv(TIMINGS_COLUMNS, _timing_rows(records)),
+        WARNINGS_FILE: _as_csv(WARNINGS_COLUMNS, _warning_rows(records)),
+    }
+    for name, table in tables.items():
+        write_atomically(ledger.folder / name, table)
+    return {name: hashlib.sha256(table.encode()).hexdigest() for name, table in tables.items()}
 
 
 def _matching_records(experiment: Experiment, ledger: Ledger, overrides: Mapping[str, Any], data: str) -> list[Record]:
@@ -75,5 +87,5 @@ def _as_csv(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(rows)
+    writer.writerows([disarm(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
     return buffer.getvalue()

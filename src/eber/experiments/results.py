@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
+import io
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,8 +23,9 @@ from eber.experiments.collect import (
     WARNINGS_FILE,
 )
 from eber.experiments.ledger import Ledger
-from eber.experiments.runner import RUN_FILE
+from eber.experiments.runner import GIVE_COMMAND_AGAIN, declaration, read_run
 from eber.experiments.spec import SECONDS, Experiment
+from eber.formulas import arm
 from eber.metrics import Quantity
 from eber.significance import Comparison, compare
 
@@ -73,26 +75,28 @@ class Results:
 
 def load_results(experiment: Experiment, folder: Path) -> Results:
     """Read an output folder."""
-    if not (folder / RUN_FILE).exists():
-        raise FileNotFoundError(f"{folder} holds no results: there is no {RUN_FILE} in it. Run the experiment first.")
-    run = json.loads((folder / RUN_FILE).read_text())
+    run = read_run(folder)
     if run["experiment"] != experiment.name:
         raise ValueError(f"{folder} holds results of {run['experiment']!r}, not of {experiment.name!r}.")
+    if run["declaration"] != declaration(experiment):
+        raise ValueError(f"{folder} holds results of other parameters than are asked for. {GIVE_COMMAND_AGAIN}")
     return Results(
         experiment,
         folder,
-        _read_table(folder / CELLS_FILE, CELLS_COLUMNS),
-        _read_table(folder / TIMINGS_FILE, TIMINGS_COLUMNS),
-        _read_table(folder / WARNINGS_FILE, WARNINGS_COLUMNS),
+        _read_table(folder / CELLS_FILE, CELLS_COLUMNS, run["tables"]),
+        _read_table(folder / TIMINGS_FILE, TIMINGS_COLUMNS, run["tables"]),
+        _read_table(folder / WARNINGS_FILE, WARNINGS_COLUMNS, run["tables"]),
         run,
     )
 
 
-def _read_table(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
+def _read_table(path: Path, columns: tuple[str, ...], checksums: Mapping[str, str]) -> pd.DataFrame:
+    content = path.read_bytes() if path.exists() else b""
+    if hashlib.sha256(content).hexdigest() != checksums[path.name]:
+        raise ValueError(f"{path} is missing or was altered after the run. {GIVE_COMMAND_AGAIN}")
     # Read as text first: names stay names even where pandas would see "NA" or "1", and numbers come back exactly.
-    table = pd.read_csv(path, dtype=str, keep_default_na=False)
-    if tuple(table.columns) != columns:
-        raise ValueError(f"{path} has the columns {', '.join(table.columns)}; expected {', '.join(columns)}.")
+    table = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
+    table = table.map(arm)
     numbers = {"seed": "int64", "value": "float64", "seconds": "float64"}
     return table.astype({name: kind for name, kind in numbers.items() if name in columns})
 

@@ -6,26 +6,31 @@ cell is computed by one of them.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import importlib.metadata
 import json
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import eber
 from eber.experiments.cell import Cell
-from eber.experiments.collect import CELLS_FILE, TIMINGS_FILE, WARNINGS_FILE, write_tables
+from eber.experiments.collect import WARNINGS_FILE, write_tables
 from eber.experiments.ledger import DamagedCellError, Ledger
 from eber.experiments.progress import Progress, progress_on
 from eber.experiments.schedule import Schedule
 from eber.experiments.spec import Experiment
 from eber.experiments.workers import Outcome, WorkerPool
 from eber.files import lock, sweep_temporaries, write_atomically
+from eber.sealed import read_sealed, seal
 
 RUN_FILE = "run.json"
-FAILURES_FOLDER = "failures"
+RUN_FORMAT, RUN_VERSION = "eber-run", 1
+GIVE_COMMAND_AGAIN = "Give the command that wrote the folder again: what is finished is used, the rest is computed."
+FAILURES_FOLDER, FIGURES_FOLDER = "failures", "figures"
 
 _VERSIONS_OF = ("numpy", "scipy", "scikit-learn", "pandas", "torch", "matplotlib")
 _TICK = 0.5  # seconds after which a waiting run looks again at cells that another run has claimed
@@ -99,13 +104,31 @@ def run(
     ledger = Ledger(out)
     session = _Session(experiment, ledger, cells, jobs, progress or progress_on())
     summary = session.run()
-    description = json.dumps(_describe(experiment, cells, overrides, command), indent=1) + "\n"
-    with lock(out / ".outputs.lock", wait=True):  # so that the tables and their description are of the same run
-        for name in (CELLS_FILE, TIMINGS_FILE, WARNINGS_FILE, RUN_FILE):
-            sweep_temporaries(out / name)
-        write_tables(experiment, ledger, overrides, cells[0].data)
-        write_atomically(out / RUN_FILE, description)
+    with writing_outputs(out):  # so that the tables and their description are of the same run
+        tables = write_tables(experiment, ledger, overrides, cells[0].data)
+        description = {**_describe(experiment, cells, overrides, command), "tables": tables}
+        write_atomically(out / RUN_FILE, seal(description, RUN_FORMAT, RUN_VERSION))
     return summary
+
+
+@contextlib.contextmanager
+def writing_outputs(folder: Path) -> Iterator[None]:
+    """Be the only one who writes tables and pages into an output folder, and sweep what killed runs left of them."""
+    with lock(folder / ".outputs.lock", wait=True):
+        for place in filter(Path.is_dir, (folder, folder / FIGURES_FOLDER)):
+            sweep_temporaries(place)
+        yield
+
+
+def read_run(folder: Path) -> dict[str, Any]:
+    """How the tables of an output folder came about; refuses a description that was altered."""
+    try:
+        return read_sealed(folder / RUN_FILE, RUN_FORMAT, RUN_VERSION, GIVE_COMMAND_AGAIN)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise FileNotFoundError(
+            f"{folder} holds no results: there is no {RUN_FILE} in it. Give an output folder of `eber compare` or "
+            "`eber reproduce`."
+        ) from error
 
 
 class _Session:
@@ -169,6 +192,7 @@ class _Session:
 
     def _note(self, cell: Cell, outcome: Outcome) -> None:
         report = self._ledger.folder / FAILURES_FOLDER / f"{cell.file_stem}.txt"
+        sweep_temporaries(report)
         if outcome.kind == "claimed":
             self._claimed_elsewhere.append(cell)
         elif outcome.kind == "failed":
@@ -184,9 +208,16 @@ class _Session:
                 self._schedule.learn(cell, outcome.seconds)
 
 
+def declaration(experiment: Experiment) -> str:
+    """A text that changes whenever the parameters or the settings of an experiment do."""
+    content = json.dumps([experiment.name, dict(experiment.parameters), experiment.settings], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
 def _describe(experiment: Experiment, cells: list[Cell], overrides: Mapping[str, Any], command: str) -> dict[str, Any]:
     return {
         "experiment": experiment.name,
+        "declaration": declaration(experiment),
         "command": command,
         "overrides": overrides,
         "data": cells[0].data,

@@ -11,6 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from eber.experiments.results import Results, Summary, summarise
+from eber.experiments.runner import FIGURES_FOLDER
 from eber.experiments.wording import caption, deviations, format_p, verdict
 from eber.files import write_atomically
 from eber.report.figures import ReportFigure, inline_svg, save_figure
@@ -19,7 +20,6 @@ from eber.report.tables import as_latex, as_markdown, lay_out
 from eber.report.templates import render
 
 PAGE_FILE, MARKDOWN_FILE, LATEX_FILE = "report.html", "table.md", "table.tex"
-FIGURES_FOLDER = "figures"
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,10 @@ worked through in bounded memory.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,22 +67,36 @@ class TableFile:
         """The given columns (all when None) as pyarrow tables of at most `rows` rows."""
         wanted = list(self.names if columns is None else columns)
         source = self._csv_batches() if self.kind == "csv" else self._parquet_batches(wanted, rows)
-        try:
-            for batch in source:
+        while True:
+            with _naming_damage(self.path):
+                batch = next(source, None)
+                if batch is None:
+                    return
                 table = pa.Table.from_batches([batch]).rename_columns(self._read_names(batch)).select(wanted)
                 if self.kind == "parquet":
                     table = _without_missing_texts(table)
-                for start in range(0, table.num_rows, rows):
-                    yield table.slice(start, rows)
-        except (pa.ArrowInvalid, OSError) as error:
-            raise ValueError(_reading_error(self.path, error)) from error
+            for start in range(0, table.num_rows, rows):
+                yield table.slice(start, rows)
 
     def read(self, columns: Sequence[str] | None = None) -> Any:
-        """The given columns (all when None) of all rows, as one pyarrow table."""
-        parts = list(self.batches(columns))
+        """The given columns (all when None) of all rows, as one pyarrow table.
+
+        A table that takes more than a quarter of the machine's memory is refused as soon as that shows: what follows
+        needs several copies of it, and a small compressed file may hold a table of any size.
+        """
+        parts, limit, size = [], memory_limit(), 0
+        for part in self.batches(columns):
+            parts.append(part)
+            size += part.nbytes
+            if size > limit:
+                raise ValueError(
+                    f"{self.path} takes more than {limit / 2**30:.2g} GiB of memory, a quarter of what this machine "
+                    "has. Draw a sample of its rows, leave out columns, or use a larger machine."
+                )
         if not parts:
             raise ValueError(f"{self.path} has columns but no rows.")
-        return pa.concat_tables(parts, promote_options="permissive")
+        with _naming_damage(self.path):  # the parts of a folder may have different types
+            return pa.concat_tables(parts, promote_options="permissive")
 
     def _read_names(self, batch: Any) -> list[str]:
         """Our names for the columns of a batch, which may be only some of the file's."""
@@ -116,13 +132,27 @@ class TableFile:
             # Pages as they are needed: buffered beforehand, the whole file would lie in memory.
             with pq.ParquetFile(part, pre_buffer=False, buffer_size=BUFFER_BYTES) as file:
                 renamed = tuple(file.schema_arrow.names) != self.names
-                yield from file.iter_batches(batch_size=rows, columns=None if renamed else columns)
+                for batch in file.iter_batches(batch_size=rows, columns=None if renamed else columns):
+                    batch.validate(full=True)  # a damaged file may hold text that is none
+                    yield batch
 
 
 def open_table(path: Path) -> TableFile:
     """Look at a table's format and columns, without reading its rows."""
     if not path.exists():
         raise FileNotFoundError(f"There is no file {path}.")
+    with _naming_damage(path):
+        return _open(path)
+
+
+def memory_limit() -> int:
+    """Bytes that a table may take when all of it is read."""
+    if not hasattr(os, "sysconf"):  # Windows
+        return 4 << 30
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4
+
+
+def _open(path: Path) -> TableFile:
     if path.is_dir():
         parts = tuple(sorted(p for p in path.rglob("*") if p.suffix in PARQUET_SUFFIXES and p.is_file()))
         if not parts:
@@ -205,11 +235,8 @@ def unique_names(header: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...
 
 def _find_delimiter(path: Path) -> str:
     """The character that separates the columns of the header; a comma when there is one column."""
-    try:
-        with _open_stream(path) as stream:
-            head = stream.read(BUFFER_BYTES)
-    except OSError as error:
-        raise ValueError(_reading_error(path, error)) from error
+    with _naming_damage(path), _open_stream(path) as stream:
+        head = stream.read(BUFFER_BYTES)
     text = head.decode("utf-8-sig", errors="replace")
     if not text.strip():
         raise ValueError(f"{path} is empty.")
@@ -229,24 +256,29 @@ def _open_stream(path: Path) -> Any:
 
 
 def _open_csv(path: Path, delimiter: str, types: dict[str, Any]) -> Any:
+    return pacsv.open_csv(
+        _open_stream(path),
+        read_options=pacsv.ReadOptions(block_size=4 << 20, use_threads=False),
+        parse_options=pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        convert_options=pacsv.ConvertOptions(
+            column_types=types, null_values=list(MISSING_TEXTS), strings_can_be_null=True
+        ),
+    )
+
+
+@contextlib.contextmanager
+def _naming_damage(path: Path) -> Iterator[None]:
+    """Turn what parsers and decompressors raise into one sentence with the name of the file."""
     try:
-        return pacsv.open_csv(
-            _open_stream(path),
-            read_options=pacsv.ReadOptions(block_size=4 << 20, use_threads=False),
-            parse_options=pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-            convert_options=pacsv.ConvertOptions(
-                column_types=types, null_values=list(MISSING_TEXTS), strings_can_be_null=True
-            ),
-        )
-    except (pa.ArrowInvalid, pa.ArrowKeyError, OSError) as error:
-        raise ValueError(_reading_error(path, error)) from error
-
-
-def _reading_error(path: Path, error: Exception) -> str:
-    reason = _first_line(error)
-    if "UTF8" in reason or "UTF-8" in reason:
-        return f"{path} is not written in UTF-8 ({reason}); save it as UTF-8."
-    return f"{path} cannot be read as a table: {reason}."
+        yield
+    except (pa.ArrowException, UnicodeDecodeError, csv.Error, OSError) as error:
+        # Decompressors also raise OSError; the system's own, such as "permission denied", have a number.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        reason = _first_line(error)
+        if isinstance(error, UnicodeDecodeError) or "UTF8" in reason or "UTF-8" in reason:
+            raise ValueError(f"{path} is not written in UTF-8 ({reason}); save it as UTF-8.") from error
+        raise ValueError(f"{path} cannot be read as a table: {reason}.") from error
 
 
 def _first_line(error: Exception) -> str:

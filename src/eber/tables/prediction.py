@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +16,8 @@ from numpy.typing import NDArray
 from eber.adaptation import Adaptation
 from eber.bundle import Bundle
 from eber.estimators import EBERClassifier
+from eber.files import replacing, sole_writer
+from eber.formulas import disarm_table
 from eber.inference import split_uncertainty
 from eber.tables.files import BATCH_ROWS, TableFile, open_table, unique_names
 from eber.tables.schema import require_columns
@@ -42,6 +42,8 @@ class PredictionReport:
         Categorical column to how many rows have a value that the fit has not seen, and the first such value.
     ignored : tuple of str
         Columns of the file that the model does not use.
+    formulas : int
+        Cells of a CSV file that begin like a formula and were given an apostrophe.
     adaptation : Adaptation, optional
     mixture : dict
         Training environment to its weight in the mixture that an adaptation estimated.
@@ -50,6 +52,7 @@ class PredictionReport:
     rows: int = 0
     unseen: dict[str, tuple[int, str]] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
+    formulas: int = 0
     adaptation: Adaptation | None = None
     mixture: dict[str, float] = field(default_factory=dict)
 
@@ -89,25 +92,24 @@ def predict_file(
         weights = classifier.environment_mixture().tolist()
         report.mixture = dict(zip(map(str, classifier.environments_), weights, strict=True))
     out.parent.mkdir(parents=True, exist_ok=True)
-    temporary = out.with_name(f".{out.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
-    writer = None
-    try:
-        for table in file.batches([*dict.fromkeys([*names, *copied])], _batch_rows(classifier)):
-            X = _features(bundle, file, table, report)
-            answers = _answers(classifier, X, {name: table[name].combine_chunks() for name in copied})
-            if writer is None:
-                writer = _writer(temporary, out.suffix, answers.schema)
-            writer.write_table(answers)
-            report.rows += len(X)
+    with sole_writer(out), replacing(out) as temporary:
+        writer = None
+        try:
+            for table in file.batches([*dict.fromkeys([*names, *copied])], _batch_rows(classifier)):
+                X = _features(bundle, file, table, report)
+                answers = _answers(classifier, X, {name: table[name].combine_chunks() for name in copied})
+                if out.suffix == ".csv":
+                    answers, changed = disarm_table(answers)
+                    report.formulas += changed
+                if writer is None:
+                    writer = _writer(temporary, out.suffix, answers.schema)
+                writer.write_table(answers)
+                report.rows += len(X)
+        finally:
+            if writer is not None:
+                writer.close()
         if writer is None:
             raise ValueError(f"{path} has columns but no rows.")
-        writer.close()
-        writer = None
-        os.replace(temporary, out)
-    finally:
-        if writer is not None:
-            writer.close()
-        temporary.unlink(missing_ok=True)
     return report
 
 

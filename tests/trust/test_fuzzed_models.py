@@ -1,0 +1,168 @@
+"""A model folder or a ledger that was damaged, or made to do harm, is refused in one sentence, and runs nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pickle
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eber import EBERClassifier, ERMClassifier
+from eber.bundle import FORMAT as TABLE_FORMAT
+from eber.bundle import TABLE_FILE, Bundle
+from eber.estimators.persistence import FORMAT, MANIFEST
+from eber.exceptions import ModelFileError
+from eber.experiments.ledger import DamagedCellError, Ledger
+from eber.sealed import seal
+from eber.tables.prediction import predict_file
+from tests.toy_experiment import TOY, run_cell
+from tests.trust.effort import times
+from tests.trust.models import fitted_bundle, new_patients, rows
+from tests.trust.mutations import changed_document, mutants, refused_or_read
+
+Tally = Callable[[str, int], None]
+
+# Short fits are no good ones, and are not meant to be.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::eber.exceptions.FitWarning"),
+    pytest.mark.filterwarnings("ignore::eber.exceptions.AdaptationWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Saved models, never to be written to."""
+    place = tmp_path_factory.mktemp("saved")
+    options = {"epochs": 1, "random_state": 0, "hidden_dims": (4,), "representation_dim": 4}
+    EBERClassifier(**options).fit(rows.X, rows.y, environments=rows.environments).adapt(rows.X).save(place / "EBER")
+    ERMClassifier(**options).fit(rows.X, rows.y).save(place / "ERM")
+    fitted_bundle(place).save(place / "bundle")
+    return {name: place / name for name in ("EBER", "ERM", "bundle")}
+
+
+def use(folder: Path, name: str) -> None:
+    """Load a model and ask it everything; the answers must be numbers and labels."""
+    if name == "bundle":
+        out = folder.parent / "answers.parquet"
+        predict_file(Bundle.load(folder), new_patients(folder.parent), out)
+        return
+    model = {"EBER": EBERClassifier, "ERM": ERMClassifier}[name].load(folder)
+    proba = model.predict_proba(rows.X[:5].astype(np.float32))
+    assert np.isfinite(proba).all()
+    np.testing.assert_allclose(proba.sum(1), 1)
+
+
+@pytest.mark.parametrize("name", ["EBER", "ERM", "bundle"])
+def test_a_damaged_model_is_refused(name: str, folders: dict[str, Path], tmp_path: Path, tally: Tally) -> None:
+    """Every file of the folder in turn; a change that is none of the content may pass."""
+    folder = shutil.copytree(folders[name], tmp_path / "model")
+    files = [path for path in sorted(folder.rglob("*")) if path.suffix in (".json", ".safetensors")]
+    count = times(60, 4000)
+    for path in files:
+        good = path.read_bytes()
+        for content in mutants(good, count, np.random.default_rng(2)):
+            path.write_bytes(content)
+            if content != good:
+                with pytest.raises(ModelFileError, match=str(tmp_path)):
+                    use(folder, name)
+        path.write_bytes(good)
+    tally("inputs fuzzed", count * len(files))
+
+
+@pytest.mark.parametrize("name", ["EBER", "ERM", "bundle"])
+def test_a_forged_model_is_refused_or_predicts(
+    name: str, folders: dict[str, Path], tmp_path: Path, tally: Tally
+) -> None:
+    """Somebody who knows the format changed any one value and made the checksum fit."""
+    folder = shutil.copytree(folders[name], tmp_path / "model")
+    file, format_ = (TABLE_FILE, TABLE_FORMAT) if name == "bundle" else (MANIFEST, FORMAT)
+    content = json.loads((folder / file).read_bytes())["content"]
+    rng = np.random.default_rng(3)
+    count = times(150, 5000)
+    for _ in range(count):
+        (folder / file).write_bytes(seal(changed_document(content, rng), format_, 1))
+        with refused_or_read(""):
+            use(folder, name)
+    allowed = {"model", "answers.parquet", "new.csv"}
+    assert {path.name for path in tmp_path.iterdir()} <= allowed, "nothing was written elsewhere"
+    tally("inputs fuzzed", count)
+
+
+def test_a_forged_size_does_not_fill_the_memory(folders: dict[str, Path], tmp_path: Path) -> None:
+    """Widths that would need terabytes are held against the weights before anything of that size is made."""
+    folder = shutil.copytree(folders["ERM"], tmp_path / "model")
+    content = json.loads((folder / MANIFEST).read_bytes())["content"]
+    content["fit_parameters"].update(hidden_dims=[10**6], representation_dim=10**6)
+    (folder / MANIFEST).write_bytes(seal(content, FORMAT, 1))
+    with pytest.raises(ModelFileError, match="weights are fewer"):
+        ERMClassifier.load(folder)
+
+
+class Trap:
+    """Makes a folder when unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return os.mkdir, (str(self.path),)
+
+
+def test_a_pickle_in_a_model_folder_is_never_run(folders: dict[str, Path], tmp_path: Path) -> None:
+    """Beside the files, and in the place of each of them. For a classifier alone see tests/test_damaged_models.py."""
+    trap = pickle.dumps(Trap(tmp_path / "sprung"))
+    folder = shutil.copytree(folders["bundle"], tmp_path / "model")
+    for name in ("model.pkl", "table.pkl", "classifier.joblib", "weights.pt"):
+        (folder / name).write_bytes(trap)
+    use(folder, "bundle")
+    for path in [path for path in folder.rglob("*") if path.suffix in (".json", ".safetensors")]:
+        good = path.read_bytes()
+        path.write_bytes(trap)
+        with pytest.raises(ModelFileError):
+            use(folder, "bundle")
+        path.write_bytes(good)
+    assert not (tmp_path / "sprung").exists()
+    pickle.loads(trap)
+    assert (tmp_path / "sprung").exists()  # the trap works
+
+
+@pytest.mark.parametrize("suffix", [".json", ".npz"])
+def test_a_damaged_cell_is_recognised(suffix: str, tmp_path: Path, tally: Tally) -> None:
+    cell = TOY.plan(seeds=1, methods=["EBER"])[0]
+    ledger = Ledger(tmp_path)
+    ledger.write(cell, run_cell(cell), cell_seconds=0.5)
+    expected = ledger.read(cell)
+    path = ledger.path(cell).with_suffix(suffix)
+    good = path.read_bytes()
+    count = times(400, 20_000)
+    for content in mutants(good, count, np.random.default_rng(4)):
+        path.write_bytes(content)
+        try:
+            # What was changed is then none of the content, such as a blank.
+            assert ledger.read(cell) == expected
+            ledger.read_arrays(cell)
+        except DamagedCellError as error:
+            assert path.stem in str(error)  # noqa: PT017 (both ways are right)
+    tally("inputs fuzzed", count)
+
+
+def test_a_pickle_in_a_ledger_is_never_run(tmp_path: Path) -> None:
+    """Even when its checksum was made to fit: arrays of objects are refused."""
+    cell = TOY.plan(seeds=1, methods=["EBER"])[0]
+    ledger = Ledger(tmp_path)
+    ledger.write(cell, run_cell(cell), cell_seconds=0.5)
+    path, arrays = ledger.path(cell), ledger.path(cell).with_suffix(".npz")
+    document = json.loads(path.read_bytes())
+    np.savez(arrays, draws=np.array([Trap(tmp_path / "sprung")], dtype=object))
+    document["payload"]["arrays"] = hashlib.sha256(arrays.read_bytes()).hexdigest()
+    document["checksum"] = hashlib.sha256(json.dumps(document["payload"]).encode()).hexdigest()
+    path.write_text(json.dumps(document))
+    with pytest.raises(ValueError, match="allow_pickle"):
+        ledger.read_arrays(cell)
+    assert not (tmp_path / "sprung").exists()
