@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _FORMULA = r"^'*[=+\-@\t\r\n]"
-_NUMBER = r"^[+-]?((\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?|[iI][nN][fF])?$"
+_NUMBER = r"[+-]?((\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?|[iI][nN][fF])?"
 
 
 def disarm(text: str) -> str:
     """The text as it may stand in a CSV file."""
-    return f"'{text}" if re.match(_FORMULA, text) and not re.match(_NUMBER, text) else text
+    return f"'{text}" if re.match(_FORMULA, text) and not re.fullmatch(_NUMBER, text, re.ASCII) else text
 
 
 def arm(text: str) -> str:
@@ -35,7 +35,7 @@ def disarm_table(table: Any) -> tuple[Any, int]:
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-            begins, number = (pc.match_substring_regex(column, pattern) for pattern in (_FORMULA, _NUMBER))
+            begins, number = (pc.match_substring_regex(column, pattern) for pattern in (_FORMULA, f"^({_NUMBER})$"))
             found = pc.fill_null(pc.and_not(begins, number), False)
             changed += pc.sum(found).as_py() or 0
             column = pc.if_else(found, pc.binary_join_element_wise("'", column, ""), column)

@@ -16,6 +16,7 @@ from eber import EBERClassifier, ERMClassifier, FishrClassifier, IRMClassifier, 
 from eber.bundle import Bundle, describe
 from eber.compare.methods import Effort, fit_method
 from eber.datasets.hospitals import draw_hospitals
+from eber.experiments.driving import drive
 from eber.tables.prediction import predict_file
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.training import read_training_table
@@ -53,6 +54,7 @@ def keep_classifiers() -> None:
     keep("EBERClassifier-adapted", eber.adapt(X[e == "south"]), X)
     model = EBERClassifier(latent_dim=3, decoder_hidden_dims=(4,), prediction_points=200, **SMALL)
     keep("EBERClassifier-three-classes", model.fit(X, three, environments=e), X)
+    keep("EBERClassifier-shared", EBERClassifier(pseudo_environments=2, **SMALL).fit(X, y, environments=e), X)
     keep("EBERClassifier-paper-form", EBERClassifier.paper_form(**SMALL).fit(X, y, environments=e), X)
 
 
@@ -63,9 +65,8 @@ def keep_bundle() -> None:
     draw_hospitals(80, random_state=9).drop(columns=["sepsis", "hospital"]).to_csv(new, index=False)
     table = read_training_table(table_file, label="sepsis", environment="hospital")
     preprocessing = Preprocessing.fit(table.columns, table.schema)
-    classifier = fit_method(
-        "EBER", preprocessing.transform(table.columns), table.y, table.environments, 0, Effort(20, (1.0,))
-    ).classifier
+    X_table = preprocessing.transform(table.columns)
+    classifier = drive(fit_method("EBER", X_table, table.y, table.environments, 0, Effort(20, (1.0,)))).classifier
     scores = [{"held_out": "Ashford", "rows": 29, "nll": 0.5, "auroc": None}]
     card = describe(table, classifier, "EBER", "0" * 64, scores, ["A remark."])
     Bundle(classifier, table.schema, preprocessing, card).save(FOLDER / "bundle")

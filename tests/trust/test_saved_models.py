@@ -25,7 +25,7 @@ SAME = {"rtol": 0, "atol": 1e-12}
 def test_there_is_a_model_of_every_kind() -> None:
     kinds = ("EBER", "ERM", "IRM", "VREx", "Fishr")
     expected = {f"{kind}Classifier-{featurizer}" for kind in kinds for featurizer in ("linear", "mlp", "cnn")}
-    extra = {f"EBERClassifier-{name}" for name in ("adapted", "three-classes", "paper-form")}
+    extra = {f"EBERClassifier-{name}" for name in ("adapted", "three-classes", "paper-form", "shared")}
     assert set(MODELS) == expected | extra
 
 
