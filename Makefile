@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo test bench clean
+.PHONY: install demo test trust bench clean
 
 install: .venv/.installed
 
@@ -25,6 +25,10 @@ test: .venv/.installed-test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+
+# The long version of tests/trust: faults, fuzzing and simulations in numbers (docs/promises.md), about an hour.
+trust: .venv/.installed-test
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.trust -n 2 --dist worksteal
 
 bench: .venv/.installed-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks

@@ -171,6 +171,19 @@ def test_rows_that_differ_only_in_what_is_missing_are_no_evidence() -> None:
     assert not audit(X).found
 
 
+def test_rows_in_which_nothing_was_measured_are_no_evidence() -> None:
+    """One such row in training and one held out are alike, but not because they are of one subject."""
+    rng = np.random.default_rng(15)
+    X = shifted(rng, 6)
+    X[:, 1:] = np.where(rng.random((M * N, 5)) < 0.7, 0.0, X[:, 1:])
+    X[:, 0] = np.where(X[:, 1:].any(axis=1) & (rng.random(M * N) < 0.7), 0.0, X[:, 0])
+    X[[0, -1]] = 0.0
+    assert (~X.any(axis=1)).sum() == 2
+    assert not audit(X).found
+    X[-1] = X[np.flatnonzero((X[:N] != 0).sum(1) > 2)[0]]
+    assert audit(X).leaked_rows.tolist() == [N - 1]
+
+
 def test_images_are_compared_too() -> None:
     rng = np.random.default_rng(10)
     X = rng.random((M * 100, 2, 14, 14)).astype(np.float32)

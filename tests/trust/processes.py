@@ -109,11 +109,12 @@ def at_step(step: int, fault: str, function: Callable[..., Any], *arguments: Any
 
     Parameters
     ----------
-    fault : {"kill", "no space", "no permission"}
-        SIGKILL just before the change, or an error of the system in its place and for all that follow.
+    fault : str
+        "kill" is SIGKILL just before the change. "kill amid a write" lets that change and the next pass, but ends the
+        process when a file has got 100 bytes; "no space" lets the writing fail there, from then on. "no permission"
+        refuses this and all further changes.
     """
     seen = 0
-    numbers = {"no space": errno.ENOSPC, "no permission": errno.EACCES}
 
     def watch(event: str, values: tuple[Any, ...]) -> None:
         nonlocal seen
@@ -123,8 +124,11 @@ def at_step(step: int, fault: str, function: Callable[..., Any], *arguments: Any
         seen += 1
         if seen == step and fault == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
-        if seen >= step and event not in ("os.remove", "os.rmdir", "shutil.rmtree"):
-            raise OSError(numbers[fault], os.strerror(numbers[fault]), values[0])
+        if seen == step and fault in ("kill amid a write", "no space"):
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL if fault == "kill amid a write" else signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+        if seen >= step and fault == "no permission" and event not in ("os.remove", "os.rmdir", "shutil.rmtree"):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), values[0])
 
     sys.addaudithook(watch)
     try:
@@ -148,7 +152,7 @@ def every_step(fault: str, function: Callable[..., Any], *arguments: Any, after:
     stride = times(4, 1)
     for count, step in enumerate(range(1, 1000, stride)):
         status = finish(start(at_step, step, fault, function, *arguments))
-        assert status in (0, 3, -signal.SIGKILL), f"step {step} ended with {status}"
+        assert status in (0, 3, -signal.SIGKILL, -signal.SIGXFSZ), f"step {step} ended with {status}"
         after(status == 0)
         if status == 0:
             return count

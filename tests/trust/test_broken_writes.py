@@ -19,7 +19,7 @@ from tests.trust.processes import every_step
 from tests.trust.steps import keep_cell, predict, record, save_copy
 
 Tally = Callable[[str, int], None]
-FAULTS = pytest.mark.parametrize("fault", ["kill", "no space", "no permission"])
+FAULTS = pytest.mark.parametrize("fault", ["kill", "kill amid a write", "no space", "no permission"])
 
 pytestmark = pytest.mark.filterwarnings("ignore::eber.exceptions.FitWarning")
 

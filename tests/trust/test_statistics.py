@@ -96,7 +96,7 @@ def test_intervals_over_folds_cover_as_often_as_is_stated(
     """95 % where folds scatter as a normal does; less where a few environments are much worse than the others."""
     rng = np.random.default_rng(n_folds)
     covered = total = 0
-    for _ in range(times(6, 600)):
+    for _ in range(times(24 if n_folds == 3 else 4, 600)):
         for row in summary_of(noise(rng, (len(METHODS), n_folds))).rows:
             covered += row.low <= 0 <= row.high
             total += 1
@@ -159,10 +159,10 @@ def audit(X: NDArray[np.float64], m: int) -> LeakAudit:
 def test_the_leak_audit_cries_wolf_in_one_data_set_of_a_hundred_at_most(
     kind: Callable[..., NDArray[np.float64]], tally: Tally
 ) -> None:
-    """Independent rows, small and middling. Seen to fail: one in thirteen for small tables that are mostly zero."""
+    """Independent rows, small and middling. Rows without a value of their own: see tests/test_audit.py."""
     alarms = total = 0
-    for m, n in ((3, 25), (4, 100)):
-        for seed in range(times(6, 400)):
+    for m, n, short in ((3, 25, 40), (4, 100, 4)):
+        for seed in range(times(short, 400)):
             alarms += audit(kind(np.random.default_rng([m, n, seed]), m, n), m).found
             total += 1
     assert rarer_than(alarms, total, 0.01)

@@ -17,11 +17,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from eber.brief import brief
 from eber.datasets.base import MultiEnvironmentData
 
 # What a damaged or cut-off file makes the decompressors and the csv parser raise.
 _DAMAGE = (
     EOFError,
+    NotImplementedError,
     UnicodeDecodeError,
     pd.errors.EmptyDataError,
     pd.errors.ParserError,
@@ -90,10 +92,11 @@ def check_columns(found: Sequence[str], needed: Iterable[str], path: str | Path)
     """Raise unless every needed column is there, once."""
     missing = [name for name in needed if name not in found]
     if missing:
-        raise ValueError(f"{path} has no column {missing[0]!r}; it has {', '.join(map(str, found[:12]))}.")
+        there = ", ".join(map(brief, found[:12]))
+        raise ValueError(f"{path} has no column {missing[0]!r}; it has {there}.")
     repeated = [name for name in needed if list(found).count(name) > 1]
     if repeated:
-        raise ValueError(f"{path} has the column {repeated[0]!r} more than once.")
+        raise ValueError(f"{path} has the column {brief(repeated[0])} more than once.")
 
 
 def numeric_column(values: pd.Series, path: str | Path, first_line: int) -> NDArray[np.float64]:
@@ -113,7 +116,7 @@ def numeric_column(values: pd.Series, path: str | Path, first_line: int) -> NDAr
     if len(wrong):
         row = int(wrong[0])
         raise ValueError(
-            f"{path}, line {first_line + row}, column {values.name!r}: {values.iloc[row]!r} is not a number."
+            f"{path}, line {first_line + row}, column {brief(values.name)}: {brief(values.iloc[row])} is not a number."
         )
     return numbers
 
@@ -126,7 +129,7 @@ def check_range(
     if len(wrong):
         row = int(wrong[0])
         raise ValueError(
-            f"{path}, line {lines[row]}, column {column!r}: {values[row]} is not between {low:g} and {high:g}."
+            f"{path}, line {lines[row]}, column {brief(column)}: {values[row]} is not between {low:g} and {high:g}."
         )
 
 
@@ -134,14 +137,14 @@ def check_unique(values: pd.Series, path: str | Path, first_line: int) -> None:
     """Raise unless every identifier is there and occurs once."""
     missing = np.flatnonzero(values.isna().to_numpy())
     if len(missing):
-        raise ValueError(f"{path}, line {first_line + int(missing[0])}: no {values.name!r}.")
+        raise ValueError(f"{path}, line {first_line + int(missing[0])}: no {brief(values.name)}.")
     repeated = np.flatnonzero(values.duplicated().to_numpy())
     if len(repeated):
         row = int(repeated[0])
         earlier = int(np.flatnonzero((values == values.iloc[row]).to_numpy())[0])
         raise ValueError(
-            f"{path}, line {first_line + row}, column {values.name!r}: {str(values.iloc[row])!r} was already on line "
-            f"{first_line + earlier}. Remove one of the two rows."
+            f"{path}, line {first_line + row}, column {brief(values.name)}: {brief(str(values.iloc[row]))} was already "
+            f"on line {first_line + earlier}. Remove one of the two rows."
         )
 
 

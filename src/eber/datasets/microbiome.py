@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from eber.brief import brief
 from eber.datasets.archive import read_bounded_csv
 from eber.datasets.base import MultiEnvironmentData
 from eber.datasets.checks import (
@@ -67,7 +68,7 @@ def load_microbiome(data_dir: str | Path, *, min_prevalence: float = 0.01) -> Mu
     unknown = states[states.notna() & ~states.isin([*_LABELS, *_EXCLUDED])]
     if len(unknown):
         raise ValueError(
-            f"{folder}, sample {unknown.index[0]!r}: the disease state {unknown.iloc[0]!r} is none of "
+            f"{folder}, sample {brief(unknown.index[0])}: the disease state {brief(unknown.iloc[0])} is none of "
             f"{', '.join([*_LABELS, *sorted(_EXCLUDED)])}."
         )
     kept = states.isin(list(_LABELS)).to_numpy(dtype=bool)
@@ -76,7 +77,7 @@ def load_microbiome(data_dir: str | Path, *, min_prevalence: float = 0.01) -> Mu
         raise ValueError(f"{folder} has no sample labelled CRC or H.")
     reads = counts.sum(axis=1)
     if np.any(reads == 0):
-        raise ValueError(f"{folder}, sample {samples.index[int(np.argmin(reads))]!r} has no reads at all.")
+        raise ValueError(f"{folder}, sample {brief(samples.index[int(np.argmin(reads))])} has no reads at all.")
     prevalent = (counts > 0).mean(axis=0) >= min_prevalence
     names = [str(name).split("|", 1)[1] for name in samples.index]
     data = MultiEnvironmentData(
@@ -148,17 +149,19 @@ def _read_genus_table(folder: Path) -> GenusTable | None:
     check_unique(counts["sample"], counts_path, first_line=2)
     unmatched = set(counts["sample"]) ^ set(samples["sample"])
     if unmatched:
-        raise ValueError(f"{min(unmatched)!r} is in only one of {counts_path} and {samples_path}.")
+        raise ValueError(f"{brief(min(unmatched))} is in only one of {counts_path} and {samples_path}.")
     for line, (name, cohort) in enumerate(zip(samples["sample"], samples["cohort"], strict=True), start=2):
         if not name.startswith(f"{cohort}|"):
-            raise ValueError(f"{samples_path}, line {line}: {name!r} does not begin with its cohort, {cohort!r}.")
+            raise ValueError(
+                f"{samples_path}, line {line}: {brief(name)} does not begin with its cohort, {brief(cohort)}."
+            )
     genera = [name for name in counts.columns if name != "sample"]
     for genus in genera:
         numbers = numeric_column(counts[genus], counts_path, first_line=2)
         bad = np.flatnonzero(~are_reads(numbers))
         if len(bad):
             raise ValueError(
-                f"{counts_path}, line {bad[0] + 2}, column {genus!r}: {numbers[bad[0]]} is not a number of reads."
+                f"{counts_path}, line {bad[0] + 2}, column {brief(genus)}: {numbers[bad[0]]} is not a number of reads."
             )
     counts = counts.set_index("sample")[genera].astype(np.int64)
     return GenusTable(counts, samples.set_index("sample").loc[counts.index])

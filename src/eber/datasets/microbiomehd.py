@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
+from eber.brief import brief
 from eber.datasets.archive import members
 from eber.datasets.checks import check_columns, check_unique, naming_damage, numeric_column, read_csv
 
@@ -115,6 +116,8 @@ def _read_otu_table(stream: IO[bytes], path: str) -> _OtuTable:
     with naming_damage(path):
         for piece in pieces:
             line = 2 + len(genera)
+            if piece.shape[1] != len(samples):
+                raise ValueError(f"{path}, line {line}: rows have {piece.shape[1]} samples, the header {len(samples)}.")
             genera += [_genus(str(lineage), path, line + row) for row, lineage in enumerate(piece.index)]
             reads.append(sparse.csr_array(_counts(piece, path, line)))
     if not reads or not samples:
@@ -130,8 +133,8 @@ def _counts(piece: pd.DataFrame, path: str, line: int) -> NDArray[np.int64]:
     if len(bad):
         row, column = bad[0]
         raise ValueError(
-            f"{path}, line {line + row}, column {piece.columns[column]!r}: {values[row, column]} is not a number of "
-            "reads."
+            f"{path}, line {line + row}, column {brief(piece.columns[column])}: {values[row, column]} is not a number "
+            "of reads."
         )
     return values.astype(np.int64)
 
@@ -144,7 +147,7 @@ def are_reads(values: NDArray[Any]) -> NDArray[np.bool_]:
 def _genus(lineage: str, path: str, line: int) -> str:
     genus = lineage.split(";s__", 1)[0]
     if ";g__" not in genus:
-        raise ValueError(f"{path}, line {line}: {lineage!r} names no genus (k__...;g__...;s__...;d__...).")
+        raise ValueError(f"{path}, line {line}: {brief(lineage)} names no genus (k__...;g__...;s__...;d__...).")
     return genus
 
 

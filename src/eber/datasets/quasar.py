@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from eber.brief import brief
 from eber.datasets.archive import read_bounded_csv
 from eber.datasets.base import MultiEnvironmentData
 from eber.datasets.checks import (
@@ -124,7 +125,9 @@ def _select(table: pd.DataFrame, lines: NDArray[np.int64], path: Path) -> tuple[
     unknown = np.flatnonzero(~kinds.isin(["QSO", "STAR", "GALAXY"]).to_numpy(dtype=bool) & kinds.notna().to_numpy())
     if len(unknown):
         row = int(unknown[0])
-        raise ValueError(f"{path}, line {lines[row]}, column 'class': {kinds.iloc[row]!r} is not QSO, STAR or GALAXY.")
+        raise ValueError(
+            f"{path}, line {lines[row]}, column 'class': {brief(kinds.iloc[row])} is not QSO, STAR or GALAXY."
+        )
     measured = table[["ra", "dec", *_BANDS]].to_numpy()
     keep = kinds.isin(["QSO", "STAR"]).to_numpy(dtype=bool) & table["r"].between(14, 22).to_numpy()
     keep &= np.all(np.isfinite(measured) & (np.abs(measured) < _SENTINEL), axis=1)

@@ -23,6 +23,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from eber.brief import brief
+
 Kind = Literal["numeric", "boolean", "ordinal", "categorical", "date", "grouped", "unusable"]
 
 MAX_ODD_SHARE = 0.05
@@ -117,7 +119,7 @@ def as_numbers(
         if len(bad):
             raise ValueError(
                 f"{where} holds numbers in the data of the fit, but row {first_row + bad[0] + 1} has "
-                f"{column[int(bad[0])].as_py()!r}. Correct it, or leave it empty if the value is missing."
+                f"{brief(column[int(bad[0])].as_py())}. Correct it, or leave it empty if the value is missing."
             )
         column = pc.cast(pc.utf8_ltrim(texts, "+"), pa.float64())
     elif kind_of_type(column.type) not in ("numeric", "boolean"):
@@ -141,7 +143,7 @@ def as_booleans(column: Any, where: str, first_row: int = 0) -> NDArray[np.float
             row = int(np.argmin(known))
             raise ValueError(
                 f"{where} holds true/false or yes/no in the data of the fit, but row {first_row + row + 1} has "
-                f"{column[row].as_py()!r}."
+                f"{brief(column[row].as_py())}."
             )
         column = pc.if_else(words.is_null(), pa.scalar(None, pa.bool_()), yes)
     elif kind_of_type(column.type) not in ("numeric", "boolean"):
