@@ -55,14 +55,15 @@ def test_what_can_be_used_is_fitted_and_predicted(
     of_folds = ("held out", "all rows are of one class")
     for note in table.notes:
         assert note in said or any(words in note for words in of_folds)
-    features = json.loads((model / "table.json").read_text())["content"]["schema"]["features"]
+    content = json.loads((model / "table.json").read_text())["content"]
+    features = content["schema"]["features"]
     kinds = {feature["name"]: feature["kind"] for feature in features}
     assert {column: kinds.get(column) for column, _ in table.kinds} == dict(table.kinds)
     assert eber(monkeypatch, "predict", model, path, "--out", tmp_path / "p.csv", "--adapt") == 0
     answers = pd.read_csv(tmp_path / "p.csv")
-    card = json.loads((model / "card.json").read_text())
-    assert len(answers) >= card["data"]["rows"]
-    proba = answers[[f"p({label})" for label in card["data"]["classes"]]].to_numpy()
+    data = content["card"]["data"]
+    assert len(answers) >= data["rows"]
+    proba = answers[[f"p({label})" for label in data["classes"]]].to_numpy()
     np.testing.assert_allclose(proba.sum(axis=1), 1.0, atol=1e-9)
 
 
@@ -138,4 +139,6 @@ def test_a_file_that_may_not_be_read_is_said(
 
     monkeypatch.setattr(Path, "open", refuse)
     assert eber(monkeypatch, "fit", path, *NAMES, "--out", tmp_path / "model") == 2
-    assert f"Permission denied: '{path}'" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "Permission denied" in said
+    assert str(path) in said

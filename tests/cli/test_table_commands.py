@@ -61,7 +61,8 @@ def test_fit_and_predict(
     card = (model / "card.md").read_text()
     assert "| Birchwood |" in card
     assert "'ward' is not used: left out as you asked" in card
-    facts, table = json.loads((model / "card.json").read_text()), pd.read_csv(hospitals)
+    facts = json.loads((model / "table.json").read_text())["content"]["card"]
+    table = pd.read_csv(hospitals)
     assert facts["data"]["sha256"] == hashlib.sha256(hospitals.read_bytes()).hexdigest()
     sizes = {entry["name"]: entry["rows"] for entry in facts["data"]["environments"]}
     assert sizes == table["hospital"].value_counts().to_dict()

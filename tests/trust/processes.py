@@ -42,7 +42,7 @@ def start(function: Callable[..., Any], *arguments: Any) -> BaseProcess:
     """Run a function of a module in a process of its own."""
     process = context.Process(target=function, args=arguments)
     main_module = sys.modules["__main__"]  # pytest, which the process would import again
-    with mock.patch.multiple(main_module, __file__=None, __spec__=None):
+    with mock.patch.multiple(main_module, create=True, __file__=None, __spec__=None):
         process.start()
     return process
 

@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eber.estimators import ERMClassifier, Table, fit_together
 from eber.experiments.cell import Cell, CellResult
-from eber.experiments.fitting import FitRequest, Fitted, Outcome, Steps, T
+
+if TYPE_CHECKING:  # a worker whose cells need no fits does without torch, which takes seconds to import
+    from eber.experiments.fitting import FitRequest, Outcome, Steps, T
 
 
 def carry_out(
@@ -82,6 +83,9 @@ def _steps(run_cell: Callable[[Cell], CellResult | Steps[CellResult]], cell: Cel
 def _fit(requests: Sequence[FitRequest], within: Callable[[int], AbstractContextManager[Any]]) -> list[Outcome]:
     if not requests:
         return []
+    from eber.estimators import Table, fit_together
+    from eber.experiments.fitting import Fitted
+
     _warm_up()
     tables = {id(r.train): Table(r.train.X, r.train.y, r.train.environments) for r in requests}
     start = time.perf_counter()
@@ -95,4 +99,6 @@ def _fit(requests: Sequence[FitRequest], within: Callable[[int], AbstractContext
 @cache
 def _warm_up() -> None:
     """Have torch import what it imports at the first fit of a process, so that no method's time includes it."""
+    from eber.estimators import ERMClassifier
+
     ERMClassifier(epochs=1, random_state=0).fit(np.array([[0.0], [1.0]]), np.array([0, 1]))
