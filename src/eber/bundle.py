@@ -34,6 +34,7 @@ from eber.tables.training import FeatureColumns, TrainingTable
 
 FORMAT, FORMAT_VERSION = "eber-table-model", 1
 TABLE_FILE, CARD_PAGE = "table.json", "card.md"
+TEXT_KINDS = ("categorical", "ordinal")
 CLASSIFIER_FOLDER = "classifier"
 AGAIN = "Fit the model again."
 _OURS = re.compile(rf"{CLASSIFIER_FOLDER}-[0-9a-f]{{16}}|{re.escape(CARD_PAGE)}|\.lock|\..*\.tmp")
@@ -142,7 +143,7 @@ def _answer_one_row(bundle: Bundle) -> None:
         raise ValueError("a column in it has no scale")
     columns = FeatureColumns(
         {
-            feature.name: pa.array([None, "?"]) if feature.kind == "categorical" else np.array([np.nan, 1.0])
+            feature.name: pa.array([None, "?"]) if feature.kind in TEXT_KINDS else np.array([np.nan, 1.0])
             for feature in schema.features
         },
         n_rows=2,
