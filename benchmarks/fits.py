@@ -15,9 +15,8 @@ Figures = dict[str, float]
 def passes(m: int) -> Figures:
     """A pass over the data of each contestant, all taking turns."""
     rows = make_rows(m)
-    memory = peak_mebibytes(
-        own_pass(EBERClassifier(), rows, m)
-    )  # first, before freed memory lies ready to be used again
+    # First, before freed memory lies ready to be used again.
+    memory = peak_mebibytes(own_pass(EBERClassifier(), rows, m))
     contestants = {"plain ERM": plain_erm(rows), "EBER": own_pass(EBERClassifier(), rows, m)}
     if m <= 36:
         contestants |= {
