@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.accuracy import accuracy
-from benchmarks.fits import growth, many_at_once, passes
+from benchmarks.fits import growth, many_at_once, passes, whole_fits
 from benchmarks.predictions import prediction
 from eber.files import write_atomically
 from eber.training import isolated_torch
@@ -53,9 +53,10 @@ def main() -> None:
     with isolated_torch(0, threads=1):
         for title, measured in (
             ("A pass over the data, in units of plain ERM's", lambda: {f"m={m}": passes(m) for m in ENVIRONMENTS}),
+            ("A whole fit, in units of plain ERM's", lambda: {f"m={m}": whole_fits(m) for m in ENVIRONMENTS[:2]}),
             ("Many fits at once", many_at_once),
             ("A pass of EBER, in units of the parametric baseline's", growth),
-            ("Prediction of 2000 rows", lambda: {f"m={m}": prediction(m) for m in ENVIRONMENTS[:3]}),
+            ("Prediction of 25,000 rows", lambda: {f"m={m}": prediction(m) for m in ENVIRONMENTS[:3]}),
             ("Parametric simulation with 36 environments of 500 rows, 3 seeds", lambda: accuracy(36, 500)),
             ("Parametric simulation with 1000 environments of 20 rows, 3 seeds", lambda: accuracy(1000, 20)),
         ):

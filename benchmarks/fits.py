@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+
 from benchmarks.contestants import ROWS, literal_steps, make_rows, module_featurizer, own_pass, plain_erm
-from benchmarks.measure import least_seconds, peak_mebibytes
+from benchmarks.measure import Step, least_seconds, peak_mebibytes
 from eber import EBERClassifier, ERMClassifier, FishrClassifier, IRMClassifier, VRExClassifier
 
 SEEDS = 10
+PASSES = 10
 LITERAL_STEPS = 3
 STEPS = -(-ROWS // 64)
 Figures = dict[str, float]
@@ -18,6 +21,8 @@ def passes(m: int) -> Figures:
     # First, before freed memory lies ready to be used again.
     memory = peak_mebibytes(own_pass(EBERClassifier(), rows, m))
     contestants = {"plain ERM": plain_erm(rows), "EBER": own_pass(EBERClassifier(), rows, m)}
+    if m == 36:  # few enough for a draw from every environment
+        contestants["EBER, exact couplings"] = own_pass(EBERClassifier(coupling="exact"), rows, m)
     if m <= 36:
         contestants |= {
             "EBER, any module as extractor": own_pass(EBERClassifier(featurizer=module_featurizer), rows, m),
@@ -25,7 +30,7 @@ def passes(m: int) -> Figures:
         }
     if m >= 144:
         contestants["EBER, 36 pseudo-environments"] = own_pass(EBERClassifier(pseudo_environments=36), rows, m)
-    seconds = least_seconds(contestants, blocks=12 if m <= 36 else 3)
+    seconds = least_seconds(contestants, blocks=40 if m <= 36 else 6)
     together = f"EBER, one of {SEEDS} seeds together"
     if together in seconds:
         seconds[together] /= SEEDS
@@ -38,12 +43,31 @@ def passes(m: int) -> Figures:
     return figures
 
 
+def whole_fits(m: int) -> Figures:
+    """`fit` from validation to diagnostics, ten passes, in units of ten passes of plain ERM."""
+    rows = make_rows(m)
+    X, y, e = (array.numpy() for array in (rows.x, rows.y, rows.e))
+
+    def fit(kind: type[EBERClassifier] | type[ERMClassifier]) -> Step:
+        return lambda: kind(epochs=PASSES, random_state=0).fit(X, y, environments=e)
+
+    def plain() -> None:
+        one_pass = plain_erm(rows)
+        for _ in range(PASSES):
+            one_pass()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the labels are noise, and the fit says so
+        seconds = least_seconds({"plain": plain, "EBER": fit(EBERClassifier), "ERM": fit(ERMClassifier)}, blocks=6)
+    return {f"{name}.fit": seconds[name] / seconds["plain"] for name in ("EBER", "ERM")}
+
+
 def many_at_once() -> dict[str, Figures]:
     """How much cheaper a fit is with others of its shape at its side."""
     rows, cheaper = make_rows(6), {}
     for kind in (EBERClassifier, ERMClassifier, IRMClassifier, VRExClassifier, FishrClassifier):
         alone, together = own_pass(kind(), rows, 6), own_pass(kind(), rows, 6, SEEDS)
-        seconds = least_seconds({"alone": alone, "together": together}, blocks=6)
+        seconds = least_seconds({"alone": alone, "together": together}, blocks=15)
         cheaper[kind.__name__] = SEEDS * seconds["alone"] / seconds["together"]
     return {f"times cheaper, {SEEDS} together": cheaper}
 

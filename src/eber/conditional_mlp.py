@@ -3,11 +3,13 @@
 Their meaning is that of plain layers on the concatenation of x with one-hot contexts, which is what the tests compare
 them with. Written this way the first layer is a broadcast sum instead of K·m copies of x,
 
-    W [x; y; e] = W_x x + W_y[y] + W_e[e],
+    W [x; y; e] + b = [W_x b] [x; 1] + W_y[y] + W_e[e],
 
-and a linear representation followed by the linear head is one small matrix. Every array begins with the axis of the S
-networks and ends with the batch. `ConditionalMLP` is the operation for autograd; an objective that computes its own
-gradients uses `StackedMLP`.
+and a linear representation followed by the linear head is one small matrix. Activations carry a row of ones, so that
+weight and bias are one matrix [W b], and one product gives the gradient of both. Every array begins with the axis of
+the S networks and ends with the batch. All arrays of a pass are made once: on small networks an allocation or a
+view costs as much as the arithmetic. `ConditionalMLP` is the operation for autograd; an objective that computes its
+own gradients uses `StackedMLP`.
 """
 
 from __future__ import annotations
@@ -20,12 +22,14 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from eber.workspace import Workspace
+from eber.stack import Learned, aligned
+
+threshold_backward = torch.ops.aten.threshold_backward.grad_input  # one overload: choosing among them takes longer
 
 
 @dataclass(frozen=True)
 class MLPLayout:
-    """How a flat list of parameters is to be read: first weight and bias, the tables, the further layers, the head.
+    """How the layers of a network are to be read: the first one, further ones, the head.
 
     Attributes
     ----------
@@ -41,174 +45,256 @@ class MLPLayout:
     heads: tuple[int, ...] = ()
 
     @property
-    def first_is_linear(self) -> bool:
-        """Whether the first layer is the linear representation itself, so that there is no ReLU at all."""
-        return self.linear_representation and self.n_layers == 1
-
-    @property
     def collapses(self) -> bool:
-        """Whether a linear representation of its own stands before the head, so that the two can act as one matrix."""
-        return self.linear_representation and self.n_layers > 1
+        """Whether a linear representation and the head act as one matrix.
+
+        They do where a network answers for many contexts, so that it is the small matrices that are multiplied and not
+        the large activations.
+        """
+        return self.linear_representation and self.n_layers > 1 and self.n_tables > 0
+
+    def has_relu(self, layer: int) -> bool:
+        """Whether a ReLU follows a layer, counted from zero."""
+        return not (self.linear_representation and layer == self.n_layers - 1)
 
 
 class StackedMLP:
-    """S networks of one layout, with their parameters and the places of their gradients.
+    """S networks of one layout on batches of B rows.
 
     Parameters
     ----------
     layout : MLPLayout
-    parameters, grads : lists of tensors, (S, *shape) each
-        `forward` reads the first, `backward` writes the second.
+    layers : sequence of Learned
+        [W b] of the first layer, of the further ones, of the head; (S, out, in + 1) each.
+    tables : sequence of Learned
+        W_y and W_e as far as there are such contexts, (S, width, size) each.
+    inputs : (S, B, D + 1)
+        The caller keeps x in it, with ones in the last column.
+    one_hot : (S, size, slots·B), optional
+        Kept by the caller, too: the first context then counts slots whose category differs from row to row.
     """
 
-    def __init__(self, layout: MLPLayout, parameters: Sequence[Tensor], grads: Sequence[Tensor]) -> None:
-        n = layout.n_tables
-        self.layout, self.workspace = layout, Workspace()
-        self.first, self.tables = _Affine(parameters[:2], grads[:2]), parameters[2 : 2 + n]
-        self.table_grads = grads[2 : 2 + n]
-        rest = [_Affine(*pair) for pair in zip(_pairs(parameters[2 + n :]), _pairs(grads[2 + n :]), strict=True)]
-        # Where a network answers for many contexts, a linear representation and the head act as one small matrix.
-        self.collapsed = _Collapsed(rest[-2], rest[-1]) if layout.collapses and n else None
-        self.hidden, self.head = rest[: -2 if self.collapsed else -1], rest[-1] if rest else None
-        # Layers after the first that are followed by a ReLU; a linear representation is not.
-        self.n_relu = len(self.hidden) - (layout.collapses and not self.collapsed)
-
-    def forward(self, features: Tensor, one_hot: Tensor | None = None) -> Tensor:
-        """``head(representation(relu(... relu(W_x x + W_y[y] + W_e[e] + b))))``, (S, B, D) -> (S, out, *contexts, B).
-
-        With `one_hot` (S, size, slots·B), the first context counts slots whose category differs from row to row.
-        """
-        self.features, self.one_hot = features, one_hot
-        x_term = self.first.forward(features.mT)  # (S, H, B)
-        if self.head is None:
-            out = x_term.view(len(x_term), -1, *self.layout.heads, x_term.shape[2])
-            return out if one_hot is None else torch.einsum("soc...b,sctb->sot...b", out, self._slots(one_hot))
-        hidden = self._spread(x_term)
-        if not self.layout.first_is_linear:
-            hidden.relu_()
-        self.shape = hidden.shape[2:]  # (*contexts, B)
-        hidden = hidden.flatten(2)  # (S, H, K·m·B)
-        self.activations = [hidden]
-        for i, layer in enumerate(self.hidden):
-            size = (hidden.shape[0], layer.width, hidden.shape[2])
-            hidden = layer.forward(hidden, self.workspace.take(f"hidden {i}", size, hidden))
-            if i < self.n_relu:
-                hidden.relu_()
-            self.activations.append(hidden)
-        out = (self.collapsed or self.head).forward(hidden)
-        return out.view(*out.shape[:2], *self.shape)
-
-    def backward(self, grad_out: Tensor, features_too: bool = False) -> Tensor | None:
-        """Write the gradients of the parameters; return that of the features, (S, B, D), if asked for."""
-        if self.head is None:
-            if self.one_hot is not None:
-                grad_out = torch.einsum("sot...b,sctb->soc...b", grad_out, self._slots(self.one_hot))
-            grad = grad_out.reshape(len(grad_out), -1, grad_out.shape[-1])
+    def __init__(
+        self,
+        layout: MLPLayout,
+        layers: Sequence[Learned],
+        tables: Sequence[Learned],
+        inputs: Tensor,
+        one_hot: Tensor | None = None,
+    ) -> None:
+        S, B = inputs.shape[:2]
+        self.first, self.inputs, self._columns = layers[0], inputs, inputs.mT
+        width = self.first.value.shape[1]
+        self._layers: list[_Layer] = []
+        self._spread: _Spread | None = None
+        if layout.n_layers == 0:
+            self._x_term = inputs.new_empty(S, width, B)
+            self.out = self._x_term.view(S, -1, *layout.heads, B)
+            return
+        if tables:
+            self._x_term = inputs.new_empty(S, width, B)
+            self._spread = _Spread(self._x_term, tables, one_hot)
+            contexts, activations = self._spread.contexts, self._spread.activations
         else:
-            grad = grad_out.flatten(2)
-            inputs = self.activations
-            grad = self._back((self.collapsed or self.head), grad, inputs[-1], len(self.hidden), self.n_relu)
-            for i in range(len(self.hidden) - 1, -1, -1):
-                grad = self._back(self.hidden[i], grad, inputs[i], i, self.n_relu)
-            grad = self._gather(grad.view(*grad.shape[:2], *self.shape))
-        self.first.backward(grad, self.features.mT)
-        return torch.bmm(grad.mT, self.first.weight) if features_too else None
+            contexts, activations = (), _Activations(inputs, width, B)
+            self._x_term = activations.body
+        if layout.has_relu(0):
+            activations.relu = True
+        rest: list[_Affine | _Collapsed] = [_Affine(*layer) for layer in layers[1:]]
+        if layout.collapses:
+            rest[-2:] = [_Collapsed(layers[-2], layers[-1])]
+        self._start = activations
+        for i, weights in enumerate(rest, start=1):
+            out = _Activations(inputs, weights.width, activations.size) if weights is not rest[-1] else None
+            if out is not None:
+                out.relu = layout.has_relu(i)
+            self._layers.append(_Layer(weights, activations, out))
+            activations = out or activations
+        self.out = self._layers[-1].out.view(S, -1, *contexts, B)
 
-    def _slots(self, one_hot: Tensor) -> Tensor:
-        """Which category each slot of each row has, (S, size, slots, B)."""
-        return one_hot.view(*one_hot.shape[:2], -1, self.features.shape[1])
+    def forward(self) -> Tensor:
+        """``head(representation(relu(... relu(W [x; y; e] + b))))``, (S, out, *contexts, B); overwritten next time."""
+        torch.bmm(self.first.value, self._columns, out=self._x_term)
+        if self._spread is not None:
+            self._spread.forward()
+        if self._layers:
+            self._start.finish()
+        for layer in self._layers:
+            layer.forward()
+        return self.out
 
-    def _back(self, layer: _Affine | _Collapsed, grad: Tensor, inputs: Tensor, i: int, n_relu: int) -> Tensor:
-        """Through a layer and the ReLU before it, if there is one."""
-        layer.backward(grad, inputs)
-        grad = torch.bmm(layer.transposed, grad, out=self.workspace.take(f"grad {i}", tuple(inputs.shape), grad))
-        if i <= n_relu and not self.layout.first_is_linear:
-            torch.ops.aten.threshold_backward(grad, inputs, 0, grad_input=grad)
-        return grad
+    def backward(self, grad_out: Tensor) -> None:
+        """Write the gradients of the parameters, given that of the output."""
+        grad = grad_out.reshape(self._layers[-1].out.shape if self._layers else self._x_term.shape)
+        for layer in reversed(self._layers):
+            grad = layer.backward(grad)
+        self._grad_x_term = grad if self._spread is None else self._spread.backward()
+        torch.bmm(self._grad_x_term, self.inputs, out=self.first.grad)
 
-    def _spread(self, x_term: Tensor) -> Tensor:
-        """Broadcast sum of (S, H, B) and one (S, H, size) table for each context into (S, H, *contexts, B)."""
-        S, H, B = x_term.shape
-        term, last = x_term, len(self.tables) - 1
-        for i, table in enumerate(self.tables):
-            if i == 0 and self.one_hot is not None:
-                addend = torch.bmm(table, self.one_hot).view(S, H, -1, B)
-            else:
-                addend = table.view(S, H, *[1] * i, -1, 1)
-            shape = (*term.shape[:-1], addend.shape[-2], B)
-            out = self.workspace.take("hidden", shape, x_term) if i == last else None
-            term = torch.add(term.unsqueeze(-2), addend, out=out)
-        return term
+    def grad_inputs(self) -> Tensor:
+        """Gradient of the rows of the last `backward`, (S, B, D)."""
+        return torch.bmm(self._grad_x_term.mT, self.first.value[:, :, :-1])
 
-    def _gather(self, grad: Tensor) -> Tensor:
-        """Undo `_spread`, last context first: (S, H, *contexts, B) -> (S, H, B), and the gradients of the tables."""
-        for i in range(len(self.tables) - 1, -1, -1):
-            if i == 0 and self.one_hot is not None:
-                torch.bmm(grad.flatten(2), self.one_hot.mT, out=self.table_grads[0])
-            else:
-                others = [axis for axis in range(2, grad.dim()) if axis != i + 2]
-                torch.sum(grad, others, out=self.table_grads[i])
-            grad = grad.sum(i + 2)
+
+class _Activations:
+    """What a layer puts out, (S, width, size), on top of a row of ones."""
+
+    def __init__(self, like: Tensor, width: int, size: int) -> None:
+        self.size, self.relu = size, False
+        self.full = like.new_empty(len(like), width + 1, size)
+        self.full[:, -1] = 1
+        self.body, self.transposed = self.full[:, :-1], self.full.mT
+        self._grad: Tensor | None = None
+
+    def finish(self) -> None:
+        """Apply the ReLU, if there is one, to what was written into `body`."""
+        if self.relu:
+            self.full.relu_()  # the ones stay ones
+
+    @property
+    def grad(self) -> Tensor:
+        """Where the gradient of `body` is worked out."""
+        if self._grad is None:
+            self._grad = self.full.new_empty(self.body.shape)
+        return self._grad
+
+
+class _Layer:
+    """Activations through a matrix, into further activations or the output."""
+
+    def __init__(self, weights: _Affine | _Collapsed, inputs: _Activations, target: _Activations | None) -> None:
+        self.weights, self.inputs, self.target = weights, inputs, target
+        shape = (len(inputs.full), weights.width, inputs.size)
+        self.out = inputs.full.new_empty(shape) if target is None else target.body
+
+    def forward(self) -> None:
+        self.weights.refresh()
+        torch.bmm(self.weights.value, self.inputs.full, out=self.out)
+        if self.target is not None:
+            self.target.finish()
+
+    def backward(self, grad: Tensor) -> Tensor:
+        """Gradient of what the inputs were before their ReLU."""
+        torch.bmm(grad, self.inputs.transposed, out=self.weights.grad)
+        self.weights.settle()
+        grad = torch.bmm(self.weights.transposed, grad, out=self.inputs.grad)
+        if self.inputs.relu:
+            threshold_backward(grad, self.inputs.body, 0, grad_input=grad)
         return grad
 
 
 class _Affine:
-    """A linear layer of S networks on columns: W v + b."""
+    """[W b] of one layer."""
 
-    def __init__(self, parameters: Sequence[Tensor], grads: Sequence[Tensor]) -> None:
-        self.weight, self.bias = parameters
-        self.grad_weight, self.grad_bias = grads
-        self.width = self.weight.shape[1]
-        # Views that stay valid, since parameters are changed in place.
-        self.transposed, self._bias_column = self.weight.mT, self.bias.unsqueeze(2)
+    def __init__(self, value: Tensor, grad: Tensor) -> None:
+        self.value, self.grad, self.width = value, grad, value.shape[1]
+        self.transposed = value[:, :, :-1].mT
 
-    def forward(self, columns: Tensor, out: Tensor | None = None) -> Tensor:
-        return torch.baddbmm(self._bias_column, self.weight, columns, out=out)
+    def refresh(self) -> None:
+        """The parameters themselves need no refreshing."""
 
-    def backward(self, grad: Tensor, columns: Tensor) -> None:
-        torch.bmm(grad, columns.mT, out=self.grad_weight)
-        torch.sum(grad, 2, out=self.grad_bias)
+    def settle(self) -> None:
+        """Their gradient is already where it belongs."""
 
 
 class _Collapsed:
-    """Two linear layers in a row as one: the small matrices are multiplied, not the large activations."""
+    """Two linear layers in a row as one: U [W b] with U's own bias added."""
 
-    def __init__(self, inner: _Affine, outer: _Affine) -> None:
-        self.inner, self.outer = inner, outer
-        self._inner_bias_row = inner.bias.unsqueeze(1)
+    def __init__(self, inner: Learned, outer: Learned) -> None:
+        self.inner, self.outer, self.width = inner, outer, outer.value.shape[1]
+        self._matrix, self._bias = outer.value[:, :, :-1], outer.value[:, :, -1]
+        self._matrix_transposed, self._inner_transposed = self._matrix.mT, inner.value.mT
+        self._grad_matrix, self._grad_bias = outer.grad[:, :, :-1], outer.grad[:, :, -1]
+        shape = (len(inner.value), self.width, inner.value.shape[2])
+        self.value, self.grad = aligned(inner.value, *shape), aligned(inner.value, *shape)
+        self._value_bias, self._grad_value_bias = self.value[:, :, -1], self.grad[:, :, -1]
+        self.transposed = self.value[:, :, :-1].mT
 
-    def forward(self, columns: Tensor) -> Tensor:
-        weight = torch.bmm(self.outer.weight, self.inner.weight)
-        # A product with a single column rounds differently in stacks of one and of many, where a sum does not.
-        bias = (self.outer.weight * self._inner_bias_row).sum(2).add_(self.outer.bias).unsqueeze(2)
-        self.transposed = weight.mT
-        return torch.baddbmm(bias, weight, columns)
+    def refresh(self) -> None:
+        """Work out the product from the parameters as they are now."""
+        torch.bmm(self._matrix, self.inner.value, out=self.value)
+        self._value_bias.add_(self._bias)
 
-    def backward(self, grad: Tensor, columns: Tensor) -> None:
-        grad_weight, grad_bias = torch.bmm(grad, columns.mT), grad.sum(2, keepdim=True)
-        torch.bmm(self.outer.transposed, grad_weight, out=self.inner.grad_weight)
-        torch.sum(self.outer.weight * grad_bias, 1, out=self.inner.grad_bias)
-        torch.bmm(grad_weight, self.inner.transposed, out=self.outer.grad_weight)
-        self.outer.grad_weight.addcmul_(grad_bias, self._inner_bias_row)
-        self.outer.grad_bias.copy_(grad_bias.squeeze(2))
+    def settle(self) -> None:
+        """Hand the gradient of the product on to the two layers."""
+        torch.bmm(self._matrix_transposed, self.grad, out=self.inner.grad)
+        torch.bmm(self.grad, self._inner_transposed, out=self._grad_matrix)
+        self._grad_bias.copy_(self._grad_value_bias)
 
 
-def _pairs(tensors: Sequence[Tensor]) -> list[Sequence[Tensor]]:
-    return [tensors[i : i + 2] for i in range(0, len(tensors), 2)]
+class _Spread:
+    """The sum of (S, H, B) and one table (S, H, size) for each context, (S, H, *contexts, B), and its gradient."""
+
+    def __init__(self, x_term: Tensor, tables: Sequence[Learned], one_hot: Tensor | None) -> None:
+        S, H, B = x_term.shape
+        self.tables, self.one_hot = tables, one_hot
+        sizes = [table.value.shape[2] for table in tables]
+        if one_hot is not None:
+            sizes[0] = one_hot.shape[2] // B
+            self._slots = x_term.new_empty(S, H, one_hot.shape[2])  # W_y[y] of every slot
+            self._one_hot_transposed = one_hot.mT
+        self.contexts = tuple(sizes)
+        self.activations = _Activations(x_term, H, B * torch.Size(sizes).numel())
+        whole = self.activations.body.unflatten(2, (*sizes, B))
+        self._terms: list[tuple[Tensor, Tensor, Tensor]] = []
+        term = x_term
+        for i, table in enumerate(tables):
+            slotted = i == 0 and one_hot is not None
+            addend = self._slots.view(S, H, -1, B) if slotted else table.value.view(S, H, *[1] * i, -1, 1)
+            out = whole if i == len(tables) - 1 else x_term.new_empty(S, H, *sizes[: i + 1], B)
+            self._terms.append((term.unsqueeze(-2), addend, out))
+            term = out
+        self._steps_back: list[tuple[int, Tensor, Tensor]] = []
+
+    def forward(self) -> None:
+        if self.one_hot is not None:
+            torch.bmm(self.tables[0].value, self.one_hot, out=self._slots)
+        for term, addend, out in self._terms:
+            torch.add(term, addend, out=out)
+
+    def backward(self) -> Tensor:
+        """Undo the sums, last context first; write the gradients of the tables, return that of (S, H, B)."""
+        if not self._steps_back:
+            self._plan_backward()
+        for axis, grad, out in self._steps_back:
+            table = self.tables[axis - 2]
+            if axis == 2 and self.one_hot is not None:
+                torch.bmm(grad.flatten(2), self._one_hot_transposed, out=table.grad)
+            else:
+                torch.sum(grad, [other for other in range(2, grad.dim()) if other != axis], out=table.grad)
+            torch.sum(grad, axis, out=out)
+        return out
+
+    def _plan_backward(self) -> None:
+        grad = self.activations.grad.unflatten(2, (*self.contexts, -1))
+        for axis in range(len(self.tables) + 1, 1, -1):
+            out = grad.new_empty(*grad.shape[:axis], *grad.shape[axis + 1 :])
+            self._steps_back.append((axis, grad, out))
+            grad = out
 
 
 class ConditionalMLP(torch.autograd.Function):
-    """One such network as an operation that autograd can differentiate: ``apply(features, layout, *parameters)``."""
+    """One such network as an operation that autograd can differentiate: ``apply(features, layout, *parameters)``.
+
+    The parameters are the tables, then weight and bias of each layer.
+    """
 
     @staticmethod
     def forward(ctx: Any, features: Tensor, layout: MLPLayout, *parameters: Tensor) -> Tensor:
-        ctx.grads = [torch.empty_like(p) for p in parameters]
-        ctx.mlp = StackedMLP(layout, [p[None] for p in parameters], [grad[None] for grad in ctx.grads])
-        out: Tensor = ctx.mlp.forward(features[None])[0]
+        tables, layers = parameters[: layout.n_tables], parameters[layout.n_tables :]
+        joined = [torch.cat([weight, bias[:, None]], 1) for weight, bias in zip(layers[::2], layers[1::2], strict=True)]
+        learned = [Learned(value[None], torch.empty_like(value)[None]) for value in (*tables, *joined)]
+        ctx.tables, ctx.layers = learned[: layout.n_tables], learned[layout.n_tables :]
+        inputs = torch.cat([features, features.new_ones(len(features), 1)], 1)
+        ctx.mlp = StackedMLP(layout, ctx.layers, ctx.tables, inputs[None])
+        out: Tensor = ctx.mlp.forward()[0]
         return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
-        grad_features = ctx.mlp.backward(grad_out[None], features_too=ctx.needs_input_grad[0])
-        return None if grad_features is None else grad_features[0], None, *ctx.grads
+        ctx.mlp.backward(grad_out[None])
+        grads = [table.grad[0] for table in ctx.tables]
+        for layer in ctx.layers:
+            grads += [layer.grad[0, :, :-1], layer.grad[0, :, -1]]
+        return ctx.mlp.grad_inputs()[0] if ctx.needs_input_grad[0] else None, None, *grads

@@ -16,9 +16,9 @@ from eber.distributions import soft_bound, standard_normal_draws
 from eber.inference import entropy, in_chunks
 from eber.model import EBERNetworks
 
-MIN_ROWS, MAX_ROWS = 256, 4096
+MIN_ROWS, MAX_ROWS = 256, 2048
 """Diagnostics look at no more training rows than this; they are drawn evenly."""
-COLLAPSE_DRAWS = 64
+COLLAPSE_DRAWS = 16
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,8 @@ def best_temperature(log_p: NDArray[np.float64], e: NDArray[np.int64]) -> tuple[
         scaled = special.log_softmax(math.exp(log_a) * log_p, axis=1)
         return float(-scaled[np.arange(len(e)), e].mean())
 
-    found = optimize.minimize_scalar(cross_entropy, bounds=(math.log(0.02), math.log(50)), method="bounded")
+    bounds = (math.log(0.02), math.log(50))
+    found = optimize.minimize_scalar(cross_entropy, bounds=bounds, method="bounded", options={"xatol": 1e-3})
     return math.exp(found.x), cross_entropy(0.0) - float(found.fun)
 
 

@@ -85,10 +85,11 @@ PROBIT_SLOPES = (
 def expected_sigmoid(mean: Tensor, variance: Tensor) -> Tensor:
     """E[sigmoid(t)] for t ~ N(mean, variance), to 4e-9 at any steepness and without nodes.
 
-    A probit of a Gaussian is a probit: E[Phi(s t)] = Phi(s mean / sqrt(1 + s^2 variance)).
+    A probit of a Gaussian is a probit, E[Phi(s t)] = Phi(s mean / sqrt(1 + s^2 variance)), and the weights of the
+    mixture sum to one, so that with Phi(a) = (1 + erf(a / sqrt(2))) / 2 only erf is left to sum.
     """
-    total = torch.zeros_like(mean)
+    total, half, twice_variance = torch.full_like(mean, 0.5), torch.empty_like(mean), 2 * variance
     for weight, slope in zip(PROBIT_WEIGHTS, PROBIT_SLOPES, strict=True):
-        scaled = torch.special.ndtr(mean * torch.rsqrt(variance + slope**-2))
-        total.add_(scaled, alpha=weight)
-    return total.clamp_(max=1.0)  # the weights sum to one only up to rounding
+        torch.add(twice_variance, 2 * slope**-2, out=half).rsqrt_().mul_(mean).erf_()
+        total.add_(half, alpha=weight / 2)
+    return total.clamp_(0.0, 1.0)  # the weights sum to one only up to rounding

@@ -112,8 +112,9 @@ def predict(
     posteriors : callable, optional
         q(z;x,y,e) in place of g's.
     """
-    K, m, parts = module.n_classes, module.n_environments, []
-    with torch.no_grad():
+    n, K, m = len(x), module.n_classes, module.n_environments
+    p_y_given_xe, p_e_given_x, mean_z = np.empty((n, m, K)), np.empty((n, m)), np.empty((n, module.latent_dim))
+    with torch.inference_mode():
         if log_p_e_given_x is None:
             log_p_e_given_x = in_chunks(module.log_p_e_given_x, x, module.h)
         # z is evaluated at so many points for each row; of a grid, at the nodes of every environment's window.
@@ -123,47 +124,49 @@ def predict(
             points = K * m * (1 if rule is None else rule[1].numel())
         networks = [network for network in (module.g, module.f0) if network is not None]
         widest = max(widest_layer(network, x[:1]) for network in networks)
-        for rows in row_chunks(len(x), max(widest, points * max(K, module.latent_dim))):
+        for rows in row_chunks(n, max(widest, points * max(K, module.latent_dim))):
             log_p_e = log_p_e_given_x[:, rows]
             if posteriors is None:
                 c = module.conditionals(x[rows], log_p_e)
-                p_y_given_component, mean = _integrate_components(module, c, rule)
-                p_k_given_xe = c.log_p_y_given_xe.exp()
+                p_k, mean = c.log_p_y_given_xe.exp(), c.mu
+                p_y = _average_components(module, c, p_k, rule)
             else:
-                p_y_given_component, mean = _integrate_grid(module, posteriors(x[rows].numpy()))
-                p_k_given_xe = module.log_p_y_given_xe(x[rows]).exp()
+                p_k = module.log_p_y_given_xe(x[rows]).exp()
+                p_y, mean = _average_grid(module, posteriors(x[rows].numpy()), p_k)
             p_e = log_p_e.exp()  # (m, B)
-            p_y_given_xe = torch.einsum("keb,jkeb->bej", p_k_given_xe, p_y_given_component)
-            mean_z = torch.einsum("eb,keb,lkeb->bl", p_e, p_k_given_xe, mean)
-            parts.append((p_y_given_xe.numpy(), p_e.T.numpy(), mean_z.numpy()))
-    return Prediction(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+            p_e_given_x[rows] = p_e.numpy().T
+            p_y_given_xe[rows] = p_y.numpy().T
+            mean_z[rows] = (p_k.mul_(p_e) * mean).sum((1, 2)).numpy().T
+    return Prediction(p_y_given_xe, p_e_given_x, mean_z)
 
 
-def _integrate_components(
-    module: EBERNetworks, c: Conditionals, rule: tuple[Tensor, Tensor] | None
-) -> tuple[Tensor, Tensor]:
-    """E[p(y|z)] and E[z] under every component q(z;x,k,e): (K', K, m, B) and (L, K, m, B)."""
+def _average_components(
+    module: EBERNetworks, c: Conditionals, p_k: Tensor, rule: tuple[Tensor, Tensor] | None
+) -> Tensor:
+    """E[p(y|z)] under q(z;x,e), the components q(z;x,k,e) averaged over p(k|x,e), `p_k` (K, m, B): (K', m, B)."""
     if rule is None:
         # Two classes and a linear f1: the difference of the logits is Gaussian, whatever the latent dimension.
         decoder = module.f1[0]
         assert isinstance(decoder, nn.Linear)
         slope, offset = decoder.weight[1] - decoder.weight[0], decoder.bias[1] - decoder.bias[0]  # (L,), ()
-        mean = torch.einsum("l,lkeb->keb", slope, c.mu) + offset
-        variance = torch.einsum("l,lkeb->keb", slope.square(), (2 * c.log_sigma).exp())
-        positive = expected_sigmoid(mean, variance)
-        return torch.stack([1 - positive, positive]), c.mu
+        slope = slope[:, None, None, None]
+        mean = (slope * c.mu).sum(0).add_(offset)
+        variance = (slope * c.log_sigma.exp()).square_().sum(0)
+        positive = (p_k * expected_sigmoid(mean, variance)).sum(0)  # (m, B)
+        return torch.stack([1 - positive, positive])
     points, weights = rule
     p_y_given_z = module.log_p_y_given_z(c.component_points(points)).exp()  # (K', Q, K, m, B)
-    return torch.einsum("q,jqkeb->jkeb", weights, p_y_given_z), c.mu
+    return (p_k * torch.einsum("q,jqkeb->jkeb", weights, p_y_given_z)).sum(1)
 
 
-def _integrate_grid(module: EBERNetworks, grid: GridPosterior) -> tuple[Tensor, Tensor]:
-    """As `_integrate_components`, under posteriors supplied on a grid."""
+def _average_grid(module: EBERNetworks, grid: GridPosterior, p_k: Tensor) -> tuple[Tensor, Tensor]:
+    """As `_average_components`, under posteriors supplied on a grid; and their means, (L, K, m, B)."""
     z = torch.from_numpy(grid.z.T.copy())  # (L, Q)
     q = torch.from_numpy(np.exp(grid.log_q))  # (B, K, m, W)
     index = torch.from_numpy(grid.index)  # (m, W)
     p_y_given_z = module.log_p_y_given_z(z).exp()[:, index]  # (K', m, W)
-    return torch.einsum("bkew,jew->jkeb", q, p_y_given_z), torch.einsum("bkew,lew->lkeb", q, z[:, index])
+    p_y = (p_k * torch.einsum("bkew,jew->jkeb", q, p_y_given_z)).sum(1)
+    return p_y, torch.einsum("bkew,lew->lkeb", q, z[:, index])
 
 
 def entropy(p: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -83,6 +83,15 @@ class EBERNetworks(nn.Module):
             nn.init.zeros_(self.h.head.weight)
             nn.init.zeros_(self.h.head.bias)
 
+    @property
+    def affine_layers(self) -> list[str]:
+        """Linear layers whose weight and bias a stack keeps side by side."""
+        networks = [(name, getattr(self, name)) for name in ("g", "f0", "h")]
+        names = [
+            f"{name}.{layer}" for name, network in networks if network is not None for layer in network.layer_names
+        ]
+        return [*names, *(f"f1.{i}" for i, layer in enumerate(self.f1) if isinstance(layer, nn.Linear))]
+
     def log_p_e_given_x(self, x: Tensor) -> Tensor:
         """h, (m, B)."""
         return torch.log_softmax(self.environment_gain * self.h(x), 0)

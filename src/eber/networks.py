@@ -113,7 +113,8 @@ class ConditionalNetwork(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Outputs for every combination of contexts, ``(out, *contexts, B)``."""
-        parameters = [self.get_parameter(name) for name in self.parameter_names]
+        layers = [f"{layer}.{part}" for layer in self.layer_names for part in ("weight", "bias")]
+        parameters = [self.get_parameter(name) for name in (*self.table_names, *layers)]
         out: Tensor = ConditionalMLP.apply(self.features(x), self.layout, *parameters)
         return out
 
@@ -124,12 +125,15 @@ class ConditionalNetwork(nn.Module):
         return MLPLayout(len(self.tables), self.linear_representation, n_layers, () if n_layers else self.contexts)
 
     @property
-    def parameter_names(self) -> list[str]:
-        """Those of the parameters after the extractor: first layer, tables, further layers, head."""
-        tables = [f"tables.{i}" for i in range(len(self.tables))]
-        layers = [f"layers.{i}" for i in range(len(self.layers))]
-        first = [] if self.first is None else ["first.weight", "first.bias", *tables]
-        return [*first, *(f"{layer}.{part}" for layer in (*layers, "head") for part in ("weight", "bias"))]
+    def table_names(self) -> list[str]:
+        """Names of the contexts' tables."""
+        return [f"tables.{i}" for i in range(len(self.tables))]
+
+    @property
+    def layer_names(self) -> list[str]:
+        """Names of the linear layers after the extractor: the first, further ones, the head."""
+        further = [f"layers.{i}" for i in range(len(self.layers))]
+        return [*([] if self.first is None else ["first", *further]), "head"]
 
 
 def build_network(
@@ -225,12 +229,12 @@ def _classify(network: ConditionalNetwork, parameter: Callable[[str], Tensor], x
         weight, bias = parameter(f"network.{layer}.weight"), parameter(f"network.{layer}.bias")
         return torch.baddbmm(bias[:, None], inputs, weight.mT)
 
-    layers = [] if network.first is None else ["first", *(f"layers.{i}" for i in range(len(network.layers)))]
+    *layers, head = network.layer_names
     for i, layer in enumerate(layers):
         x = affine(layer, x)
-        if not (network.linear_representation and i == len(layers) - 1):
+        if network.layout.has_relu(i):
             x = torch.relu(x)
-    return x, affine("head", x)
+    return x, affine(head, x)
 
 
 def stacked_features(networks: Sequence[ConditionalNetwork], x: Tensor) -> Tensor:

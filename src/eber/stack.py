@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 ALIGNMENT = 16
 """Entries: 64 bytes in float32."""
+
+
+def aligned(like: Tensor, *shape: int) -> Tensor:
+    """An array (S, *shape) with undefined content, whose part of each model begins at a multiple of ALIGNMENT."""
+    size = torch.Size(shape[1:]).numel()
+    return like.new_empty(shape[0], -(-size // ALIGNMENT) * ALIGNMENT)[:, :size].unflatten(1, shape[1:])
+
+
+class Learned(NamedTuple):
+    """An array of parameters of all S modules, (S, *shape), and where its gradient belongs."""
+
+    value: Tensor
+    grad: Tensor
 
 
 class ModuleStack:
@@ -19,6 +33,9 @@ class ModuleStack:
     modules keep their parameters' names and shapes; each is a view of the vector, and backward accumulates into views
     of `gradient`. Every parameter of every module begins at a multiple of ALIGNMENT entries: the rounding of a matrix
     product may depend on where in memory its result lies, and a fit should not depend on its neighbours.
+
+    Weight and bias of the linear layers that a module names in `affine_layers` lie side by side as one matrix [W b],
+    which acts on [v; 1]: one product then serves both.
 
     Attributes
     ----------
@@ -33,26 +50,33 @@ class ModuleStack:
         shapes = [{name: p.shape for name, p in row.items()} for row in rows]
         if any(other != shapes[0] for other in shapes[1:]):
             raise ValueError("Only modules with parameters of the same names and shapes can be stacked.")
+        blocks = _blocks(shapes[0], getattr(self.modules[0], "affine_layers", ()))
         S, dtype = len(rows), next(iter(rows[0].values())).dtype
-        widths = {name: -(-shape.numel() // ALIGNMENT) * ALIGNMENT for name, shape in shapes[0].items()}
+        widths = {name: -(-shape.numel() // ALIGNMENT) * ALIGNMENT for name, shape in blocks.items()}
         self.vector, self.gradient = torch.zeros(2, S * sum(widths.values()), dtype=dtype)
         self.owner = torch.cat([torch.arange(S).repeat_interleave(width) for width in widths.values()])
-        self._parameters: dict[str, Tensor] = {}
-        self._grads: dict[str, Tensor] = {}
         self._spans: dict[str, tuple[slice, torch.Size]] = {}
         start = 0
-        for name, shape in shapes[0].items():
-            stop = start + S * widths[name]
-            self._spans[name] = slice(start, stop), shape
+        for name, shape in blocks.items():
+            self._spans[name] = slice(start, start + S * widths[name]), shape
+            start += S * widths[name]
+        self._parameters: dict[str, Tensor] = {}
+        self._leaves: list[tuple[Tensor, Tensor]] = []
+        for name in shapes[0]:
             values, grads = self._view(self.vector, name), self._view(self.gradient, name)
-            self._parameters[name], self._grads[name] = values.detach().requires_grad_(), grads
+            self._parameters[name] = values.detach().requires_grad_()
+            self._leaves.append((self._parameters[name], grads))
             for row, value, grad in zip(rows, values, grads, strict=True):
                 value.copy_(row[name].detach())
                 row[name].data, row[name].grad = value, grad
-            start = stop
+                self._leaves.append((row[name], grad))
 
     def _view(self, vector: Tensor, name: str) -> Tensor:
-        """A parameter's entries of a vector, (S, *shape)."""
+        """The entries of a vector that a parameter or a block has, (S, *shape)."""
+        if name not in self._spans:
+            layer, _, part = name.rpartition(".")
+            joined = self._view(vector, layer)
+            return joined[..., :-1] if part == "weight" else joined[..., -1]
         span, shape = self._spans[name]
         return vector[span].view(len(self), -1)[:, : shape.numel()].view(-1, *shape)
 
@@ -64,21 +88,25 @@ class ModuleStack:
         """A parameter of all modules, (S, *shape): a leaf for autograd; see `backward`."""
         return self._parameters[name]
 
-    def grad(self, name: str) -> Tensor:
-        """Where the gradient of a parameter of all modules belongs, (S, *shape)."""
-        return self._grads[name]
+    def learned(self, name: str) -> Learned:
+        """A parameter, or [W b] of one of the `affine_layers`, out of autograd's sight."""
+        return Learned(self._view(self.vector, name), self._view(self.gradient, name))
 
-    def backward(self, loss: Tensor) -> None:
-        """Add the gradient of a loss that autograd knows, whether of the modules' parameters or of `parameter`'s."""
-        loss.backward()
-        for name, leaf in self._parameters.items():
-            if leaf.grad is not None:
-                self._grads[name].add_(leaf.grad)
-                leaf.grad = None
+    def backward(self, loss: Tensor, *others: Tensor) -> tuple[Tensor, ...]:
+        """Add the gradient of a loss that autograd knows, whether of the modules' parameters or of `parameter`'s.
+
+        Returns the gradients of other leaves, if any are given.
+        """
+        leaves = [leaf for leaf, _ in self._leaves]
+        found = torch.autograd.grad(loss, [*others, *leaves], allow_unused=True)
+        for (_, into), grad in zip(self._leaves, found[len(others) :], strict=True):
+            if grad is not None:
+                into.add_(grad)
+        return found[: len(others)]
 
     def of_model(self, vector: Tensor, s: int) -> Tensor:
         """The entries of a vector that belong to one of the modules, (P,)."""
-        return torch.cat([self._view(vector, name)[s].reshape(-1) for name in self._spans])
+        return torch.cat([self._view(vector, name)[s].reshape(-1) for name in self._parameters])
 
     def clip(self, norm: float) -> None:
         """Scale each module's gradient down to `norm` if it is longer."""
@@ -97,8 +125,20 @@ class ModuleStack:
         for module in self.modules:
             for _, p in _trained(module):
                 p.grad = None
-                p.data = p.data.clone()
+                p.data = p.data.clone(memory_format=torch.contiguous_format)
 
 
 def _trained(module: nn.Module) -> list[tuple[str, nn.Parameter]]:
     return [(name, p) for name, p in module.named_parameters() if p.requires_grad]
+
+
+def _blocks(shapes: dict[str, torch.Size], affine_layers: Sequence[str]) -> dict[str, torch.Size]:
+    """What lies in one piece: parameters by their names, joined weights and biases by that of their layer."""
+    blocks: dict[str, torch.Size] = {}
+    for name, shape in shapes.items():
+        layer, _, part = name.rpartition(".")
+        if layer not in affine_layers:
+            blocks[name] = shape
+        elif part == "weight":
+            blocks[layer] = torch.Size([shape[0], shape[1] + 1])
+    return blocks

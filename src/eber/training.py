@@ -17,6 +17,9 @@ from eber.stack import ModuleStack
 AVERAGE_WARM_UP = 10
 """The moving average of the weights forgets its start: at step t its decay is at most t / (t + AVERAGE_WARM_UP)."""
 
+ELEMENTS_AT_ONCE = 1 << 20
+"""Numbers that are collected in shuffled order at once."""
+
 History = list[dict[str, float]]
 """The mean of the loss and of each of its terms in each pass."""
 
@@ -75,6 +78,8 @@ class Adam:
         self.vector, self.learning_rate = vector, learning_rate
         self.mean, self.square = torch.zeros_like(vector), torch.zeros_like(vector)
         self._scale = torch.empty_like(vector)
+        # As arrays: a plain number is converted anew at every use, which costs more than the arithmetic.
+        self._second, self._epsilon = vector.new_tensor([self.BETAS[1], self.EPSILON])
         self.steps = 0
 
     def step(self, gradient: Tensor) -> None:
@@ -82,9 +87,11 @@ class Adam:
         self.steps += 1
         first, second = self.BETAS
         self.mean.lerp_(gradient, 1 - first)
-        self.square.mul_(second).addcmul_(gradient, gradient, value=1 - second)
-        scale = torch.sqrt(self.square, out=self._scale).div_(math.sqrt(1 - second**self.steps)).add_(self.EPSILON)
-        self.vector.addcdiv_(self.mean, scale, value=-self.learning_rate / (1 - first**self.steps))
+        self.square.mul_(self._second).addcmul_(gradient, gradient, value=1 - second)
+        # sqrt(square / (1 - second^t)) + epsilon, times sqrt(1 - second^t)
+        unbias = math.sqrt(1 - second**self.steps)
+        scale = torch.sqrt(self.square, out=self._scale).add_(self._epsilon, alpha=unbias)
+        self.vector.addcdiv_(self.mean, scale, value=-self.learning_rate * unbias / (1 - first**self.steps))
 
 
 class ShuffledRows:
@@ -110,13 +117,21 @@ class ShuffledRows:
         """Every row once, in an order of each model's own; the last batch may be smaller."""
         order = torch.stack([torch.randperm(self.n_rows, generator=generator) for generator in generators])
         order += self._offsets  # (S, n)
-        y, e = self.y[order], self.e[order]
-        for start in range(0, self.n_rows, self.batch_size):
-            rows = slice(start, start + self.batch_size)
-            index = order[:, rows]
-            weights = None if self.weights is None else self.weights[index].mT
-            x = self.x.index_select(0, index.reshape(-1)).view(*index.shape, *self.x.shape[1:])
-            yield Batch(x, y[:, rows], e[:, rows], weights)
+        size = self.batch_size
+        # Rows of several batches are collected at once, as many as a moderate amount of memory holds.
+        at_once = size * max(1, ELEMENTS_AT_ONCE // (len(generators) * size * self.x[0].numel()))
+        for start in range(0, self.n_rows, at_once):
+            index = order[:, start : start + at_once]
+            flat = index.reshape(-1)
+            x, y, e = (
+                array.index_select(0, flat).view(*index.shape, *array.shape[1:]) for array in (self.x, self.y, self.e)
+            )
+            batches = zip(x.split(size, 1), y.split(size, 1), e.split(size, 1), strict=True)
+            if self.weights is None:
+                yield from (Batch(*batch) for batch in batches)
+            else:
+                weights = self.weights[index].mT.split(size, 2)  # (S, m, B) each
+                yield from (Batch(*batch, w) for batch, w in zip(batches, weights, strict=True))
 
 
 def _joined(arrays: list[Tensor]) -> Tensor:

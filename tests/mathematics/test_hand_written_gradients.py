@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -16,9 +15,8 @@ from eber.networks import build_network
 from eber.objectives.base import Batch, ModelByModel
 from eber.objectives.eber import TERMS, EBERObjective, ExpectationRule
 from eber.objectives.eber_fused import FusedEBERObjective
-from eber.objectives.stratified import Draws, MixtureGradient, Posterior, mixture_gradient
+from eber.objectives.stratified import Mixture, SampledMixture, Sizes, integrand_rows
 from eber.stack import ModuleStack
-from eber.workspace import Workspace
 from tests.mathematics.conftest import make_batch, make_networks
 
 
@@ -88,7 +86,7 @@ def test_conditional_mlp_passes_gradcheck(
 
     layers = [leaf(*shape) for _ in range(n_layers - 1) for shape in ((4, 4), (4,))]
     layout = MLPLayout(len(contexts), linear_representation, n_layers)
-    parameters = [leaf(4, 3), leaf(4), *(leaf(4, size) for size in contexts), *layers, leaf(2, 4), leaf(2)]
+    parameters = [*(leaf(4, size) for size in contexts), leaf(4, 3), leaf(4), *layers, leaf(2, 4), leaf(2)]
     assert torch.autograd.gradcheck(ConditionalMLP.apply, (leaf(6, 3), layout, *parameters))
 
 
@@ -192,40 +190,48 @@ def test_models_side_by_side_have_the_terms_and_gradients_they_have_alone(case: 
 
 def test_sampled_environments_leave_loss_and_gradient_unbiased() -> None:
     """The sum over all pairs of draws, each with its probability, is the exact one: no Monte Carlo error is left."""
-    m, B, K, L = 4, 3, 3, 2
+    sizes = Sizes(S=1, K=3, m=4, L=2, B=3)
+    _, K, m, L, B = sizes
     g = torch.Generator().manual_seed(0)
 
     def normal(*shape: int) -> torch.Tensor:
         return torch.randn(1, *shape, generator=g, dtype=torch.float64)
 
     theta = 0.7 * normal(2 * L, K, m, B)
-    posterior = Posterior.of(torch.log_softmax(normal(K, m, B), 1), torch.log_softmax(normal(m, B), 1))
+    lp_y, lp_e = torch.log_softmax(normal(K, m, B), 1), torch.log_softmax(normal(m, B), 1)
     noise, slope = normal(L, m, B), normal(L)
     e = torch.randint(0, m, (1, B), generator=g)
-    observed = F.one_hot(e, m).mT.double()
 
-    def evaluate(draws: Draws) -> tuple[torch.Tensor, MixtureGradient]:
-        label = draws.select(theta[:, :, 0])
-        z = label[:, :L] + label[:, L:].exp() * draws.noise
-        log_lik = -torch.einsum("sl,slcb->scb", slope, z).square()  # stands for a decoder
-        weight = draws.bound_weight + 0.6 * draws.tied
-        grad_z = torch.einsum("sl,scb->slcb", slope, -2 * torch.einsum("sl,slcb->scb", slope, z) * weight)
-        result = mixture_gradient(theta, posterior, draws, z, log_lik, grad_z, 0.6, Workspace())
-        return (draws.bound_weight * (log_lik - result.log_post[0])).sum(1), result
+    def evaluate(mixture: Mixture, pair: tuple[int, int] | None = None) -> list[torch.Tensor]:
+        """The bound of each row and the gradients; with the given pair of environments where two are drawn."""
+        for array, values in ((mixture.theta, theta), (mixture.lp_y, lp_y), (mixture.lp_e, lp_e)):
+            array.copy_(values)
+        mixture.observed.copy_(F.one_hot(e, m).mT)
+        mixture.weigh()
+        mixture.noise.copy_(noise[:, :, : mixture.n_draws(m)])
+        if isinstance(mixture, SampledMixture):
+            cumulative = torch.cat([torch.zeros(1, 1, B, dtype=torch.float64), mixture.r.cumsum(1)], 1)
+            mixture.uniform.copy_(torch.stack([(cumulative[:, j] + cumulative[:, j + 1]) / 2 for j in pair], 2))
+            mixture.choose(e)
+            assert torch.equal(mixture.environments[:, :2], torch.tensor(pair)[None, :, None].expand(1, 2, B))
+            mixture.noise.copy_(noise.gather(2, mixture.environments[:, None].expand(1, L, 3, B)))
+        mixture.draw()
+        along = torch.einsum("sl,slcb->scb", slope, mixture.points[:, :L])
+        mixture.log_lik.copy_(-along.square())  # stands for a decoder
+        bound_weight, tied = mixture.weights.unbind(1)
+        mixture.grad_points[:, :L] = torch.einsum("sl,scb->slcb", slope, -2 * along * (bound_weight + 0.6 * tied))
+        mixture.differentiate()
+        log_post = mixture.integrands[:, integrand_rows(K)["log_post"]]
+        bound = (bound_weight * (mixture.log_lik - log_post)).sum(1)
+        return [bound, mixture.grad_theta.clone(), mixture.grad_lp_y.clone(), mixture.grad_lp_e.clone()]
 
-    bound, exact = evaluate(Draws(noise, posterior.r, observed))
-    expected = [bound, exact.theta, exact.lp_y, exact.lp_e]
+    every, few = (kind(sizes, 0.6, theta) for kind in (Mixture, SampledMixture))
+    expected = evaluate(every)
     totals = [torch.zeros_like(value) for value in expected]
-    cumulative = torch.cat([torch.zeros(1, 1, B, dtype=torch.float64), posterior.r.cumsum(1)], 1)
     for first, second in product(range(m), repeat=2):
-        pair = (first, second)
-        uniform = torch.stack([(cumulative[:, j] + cumulative[:, j + 1]) / 2 for j in pair], 1)
-        draws = Draws.sampled(posterior.r, e, uniform, torch.empty(1, L, 3, B, dtype=torch.float64))
-        assert torch.equal(draws.environments[:, :2], torch.tensor(pair)[None, :, None].expand(1, 2, B))
-        draws = replace(draws, noise=draws.select(noise))
-        probability = posterior.r[:, first] * posterior.r[:, second]  # (1, B)
-        bound, result = evaluate(draws)
-        for total, value in zip(totals, [bound, result.theta, result.lp_y, result.lp_e], strict=True):
+        found = evaluate(few, (first, second))
+        probability = every.r[:, first] * every.r[:, second]  # (1, B)
+        for total, value in zip(totals, found, strict=True):
             total += value * probability.view(1, *[1] * (value.dim() - 2), B)
     for total, value in zip(totals, expected, strict=True):
         torch.testing.assert_close(total, value, rtol=1e-10, atol=1e-12)

@@ -74,7 +74,7 @@ class EBERClassifier(EBERFitting):
     coupling : {"auto", "exact", "sampled"}, default="auto"
         Environments whose draws of z enter the couplings while training, under the default objective: all of them,
         exact in e at a cost that grows with m², or two drawn from p(e|x,y) for each row, an unbiased estimate with an
-        unbiased gradient at a cost that grows with m. ``"auto"`` is exact up to 64 environments.
+        unbiased gradient at a cost that grows with m. ``"auto"`` is exact up to 32 environments.
     prediction : {"auto", "quadrature", "monte_carlo"}, default="auto"
         Integration over z for prediction. ``"auto"`` is the closed form for two classes and a linear f1, else
         Gauss-Hermite quadrature up to two latent dimensions and Monte Carlo above.

@@ -25,8 +25,9 @@ from eber.objectives.eber_fused import FusedEBERObjective
 from eber.objectives.eber_supplied import SuppliedEBERObjective
 from eber.objectives.stratified import N_SAMPLED
 
-MAX_EXACT_ENVIRONMENTS = 64
-"""Up to here ``coupling="auto"`` uses all environments for every row; above, the cost of that grows too fast."""
+MAX_EXACT_ENVIRONMENTS = 32
+"""Up to here ``coupling="auto"`` uses all environments for every row; above, that costs clearly more and gains nothing
+(docs/speed.md)."""
 
 
 class EBERFitting(EnvironmentClassifier):

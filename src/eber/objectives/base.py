@@ -49,7 +49,7 @@ class LossTerms:
 
     names: tuple[str, ...]
     values: Tensor
-    backward: Callable[[], None]
+    backward: Callable[[], object]
 
     @classmethod
     def from_tensors(cls, stack: ModuleStack, loss: Tensor, **terms: Tensor) -> LossTerms:

@@ -9,55 +9,59 @@ from eber.stack import ModuleStack
 
 
 class StackedDecoder:
-    """The decoders of S models; their gradients are put where they belong in the stack.
+    """The decoders of S models at C draws of z for each of B rows; their gradients are put where they belong.
 
     Parameters
     ----------
     stack : ModuleStack
     f1 : nn.Sequential
         One of the decoders, for their common shape.
+    points : (S, L + 1, C, B)
+        z on top of a row of ones.
+    label : (S, K, B)
+        One-hot.
+    log_lik, grad_points : (S, C, B), as points
+        Where log p(y|z) goes, and the gradient of its weighted sum.
     """
 
-    def __init__(self, stack: ModuleStack, f1: nn.Sequential) -> None:
-        self.stack = stack
-        names = [f"f1.{i}" for i, layer in enumerate(f1) if isinstance(layer, nn.Linear)]
-        self.layers = [(stack.parameter(f"{name}.weight"), stack.parameter(f"{name}.bias")) for name in names]
-        weight, bias = (parameter.detach() for parameter in self.layers[0])
-        self.weight, self.transposed, self.bias = weight, weight.mT, bias.unsqueeze(2)
-        self.grad_weight, self.grad_bias = (stack.grad(f"{names[0]}.{part}") for part in ("weight", "bias"))
+    def __init__(
+        self, stack: ModuleStack, f1: nn.Sequential, points: Tensor, label: Tensor, log_lik: Tensor, grad_points: Tensor
+    ) -> None:
+        self.stack, self.names = stack, [f"f1.{i}" for i, layer in enumerate(f1) if isinstance(layer, nn.Linear)]
+        S, _, C, B = points.shape
+        K = label.shape[1]
+        self.points, self.grad_points = points.view(S, -1, C * B), grad_points.view(S, -1, C * B)
+        self.label, self.log_lik = label[:, :, None], log_lik
+        self.first = stack.learned(self.names[0])
+        self._points_transposed, self._transposed = self.points.mT, self.first.value.mT
+        self._logits, self._grad = points.new_empty(2, S, K, C * B)
+        self._log_p = points.new_empty(S, K, C, B)
+        self._logits_by_draw, self._grad_by_draw = (array.view(S, K, C, B) for array in (self._logits, self._grad))
 
-    def __call__(self, z: Tensor, label: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-        """log p(y|z), (S, C, B), and the gradient of its weighted sum with respect to z, (S, L, C, B).
+    def __call__(self, weight: Tensor) -> None:
+        """Work out log p(y|z), and the gradient of its sum with weights (S, C, B)."""
+        if len(self.names) > 1:
+            self._by_autograd(weight)
+            return
+        torch.bmm(self.first.value, self.points, out=self._logits)
+        torch.log_softmax(self._logits_by_draw, 1, out=self._log_p)
+        # weight · (1[k=y] - p(k|z))
+        torch.sub(self.label, torch.exp(self._log_p, out=self._grad_by_draw), out=self._grad_by_draw)
+        self._grad_by_draw.mul_(weight[:, None])
+        torch.sum(self._log_p.mul_(self.label), 1, out=self.log_lik)
+        torch.bmm(self._grad, self._points_transposed, out=self.first.grad)
+        # The row of ones takes part: a product with a single row rounds differently in stacks of one and of many.
+        torch.bmm(self._transposed, self._grad, out=self.grad_points)
 
-        Parameters
-        ----------
-        z : (S, L, C, B)
-        label : (S, K, B)
-            One-hot.
-        weight : (S, C, B)
-        """
-        if len(self.layers) > 1:
-            return self._by_autograd(z, label, weight)
-        S, _, C, B = z.shape
-        points, label = z.flatten(2), label.unsqueeze(2)  # (S, L, C·B), (S, K, 1, B)
-        logits = torch.baddbmm(self.bias, self.weight, points).view(S, -1, C, B)
-        log_lik = torch.log_softmax(logits, 1).mul_(label).sum(1)
-        grad = torch.sub(label, torch.softmax(logits, 1)).mul_(weight.unsqueeze(1))  # weight · (1[k=y] - p(k|z))
-        # A product with a single row rounds differently in stacks of one and of many, where a sum does not.
-        torch.sum(grad.unsqueeze(2) * z.unsqueeze(1), (3, 4), out=self.grad_weight)
-        torch.sum(grad, (2, 3), out=self.grad_bias)
-        return log_lik, torch.bmm(self.transposed, grad.flatten(2)).view(z.shape)
-
-    def _by_autograd(self, z: Tensor, label: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-        S, _, C, B = z.shape
+    def _by_autograd(self, weight: Tensor) -> None:
         with torch.inference_mode(False), torch.enable_grad():
-            label, weight = label.clone(), weight.clone()
-            leaf = z.flatten(2).clone().requires_grad_()
+            leaf = self.points[:, :-1].clone().requires_grad_()  # (S, L, C·B)
             hidden = leaf
-            for i, (w, b) in enumerate(self.layers):
+            for i, name in enumerate(self.names):
+                w, b = self.stack.parameter(f"{name}.weight"), self.stack.parameter(f"{name}.bias")
                 hidden = torch.baddbmm(b.unsqueeze(2), w, torch.relu(hidden) if i else hidden)  # (S, width, C·B)
-            log_p = torch.log_softmax(hidden, 1).view(S, -1, C, B)
-            log_lik = (log_p * label.unsqueeze(2)).sum(1)  # (S, C, B)
-            self.stack.backward((log_lik * weight).sum())
-        assert leaf.grad is not None
-        return log_lik.detach(), leaf.grad.view(z.shape)
+            log_p = torch.log_softmax(hidden, 1).view(self._log_p.shape)
+            log_lik = (log_p * self.label.clone()).sum(1)  # (S, C, B)
+            (grad,) = self.stack.backward((log_lik * weight.clone()).sum(), leaf)
+        self.log_lik.copy_(log_lik.detach())
+        self.grad_points[:, :-1] = grad

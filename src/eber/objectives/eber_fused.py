@@ -6,7 +6,7 @@ Where a network has an extractor of its own, autograd serves that extractor and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -17,9 +17,10 @@ from eber.networks import ConditionalNetwork, stacked_features
 from eber.objectives.base import Batch, LossTerms
 from eber.objectives.decoder import StackedDecoder
 from eber.objectives.eber import TERMS
-from eber.objectives.stratified import N_SAMPLED, Draws, Posterior, mixture_gradient
+from eber.objectives.stratified import LOG2_E, Mixture, SampledMixture, Sizes, integrand_rows
 from eber.stack import ModuleStack
-from eber.workspace import Workspace
+
+sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input  # one overload: choosing among them takes longer
 
 
 class FusedEBERObjective:
@@ -35,198 +36,243 @@ class FusedEBERObjective:
 
     def __init__(self, env_loss_weight: float = 1.0, tie_weight: float = 0.0, sampled: bool = False) -> None:
         self.env_loss_weight, self.tie_weight, self.sampled = env_loss_weight, tie_weight, sampled
-        self._workspace = Workspace()
-        self._parts: _Parts | None = None
-        self._combinations = _combinations(env_loss_weight, tie_weight)
+        self._plans: dict[int, _Plan] = {}
 
     def __call__(self, stack: ModuleStack, batch: Batch, step: int, generators: Sequence[torch.Generator]) -> LossTerms:
         """See `Objective`."""
-        if self._parts is None:
-            self._parts = _Parts(stack)
-        self._parts.see(batch.x)
+        size = batch.y.shape[1]
+        plan = self._plans.get(size)
+        if plan is None:
+            plan = self._plans[size] = _Plan(self, stack, batch)
+        plan.see(batch.x)
         with torch.inference_mode():  # no operation below is recorded, which saves a seventh of their time
-            values, backward = self._evaluate(self._parts, batch, generators)
-        return LossTerms(("loss", *TERMS), values, backward)
-
-    def _evaluate(
-        self, parts: _Parts, batch: Batch, generators: Sequence[torch.Generator]
-    ) -> tuple[Tensor, Callable[[], None]]:
-        module, y, (S, B) = parts.module, batch.y, batch.y.shape
-        # Slot k of a row stands for class (y + k) mod K, so that slot 0 is the observed label.
-        slots = (y.unsqueeze(1) + module.class_index).remainder_(module.n_classes)  # (S, K, B)
-        one_hot = (slots.view(S, 1, -1) == module.class_index).to(batch.x.dtype)  # (S, K, K·B)
-        theta = parts.bound.forward(parts.g.forward(one_hot))  # (S, 2L, K, m, B)
-        p_y = torch.log_softmax(parts.f0.forward(), 1)  # (S, K, m, B), classes in their own order
-        lp_h = torch.log_softmax(parts.h.forward().mul_(module.environment_gain), 1)  # (S, m, B)
-        slot_index = slots.unsqueeze(2).expand(p_y.shape)
-        supplied = batch.log_p_e_given_x
-        posterior = Posterior.of(p_y.gather(1, slot_index), lp_h if supplied is None else supplied)
-        observed, log_p_observed = parts.membership.forward(lp_h, batch.e)  # (S, m, B), (S, B)
-        draws = self._draw(module.latent_dim, posterior.r, batch.e, observed, generators)
-        mu, log_sigma = draws.select(theta[:, :, 0]).split(module.latent_dim, 1)  # (S, L, C, B), of the observed label
-        z = torch.addcmul(mu, torch.exp(log_sigma), draws.noise)
-        weight = torch.add(draws.bound_weight, draws.tied, alpha=self.tie_weight)
-        log_lik, grad_z = parts.f1(z, one_hot[:, :, :B], weight)
-        result = mixture_gradient(theta, posterior, draws, z, log_lik, grad_z, self.tie_weight, self._workspace)
-
-        def backward() -> None:
-            with torch.inference_mode():
-                grad_lp_h = parts.membership.backward(self.env_loss_weight)
-                if supplied is None:
-                    grad_lp_h.add_(result.lp_e)
-                grad_lp_y = torch.empty_like(result.lp_y).scatter_(1, slot_index, result.lp_y)
-                parts.g.backward(parts.bound.backward(result.theta))
-                parts.f0.backward(_through_log_softmax(grad_lp_y, p_y))
-                parts.h.backward(_through_log_softmax(grad_lp_h, lp_h).mul_(module.environment_gain))
-            parts.through_extractors()
-            parts.stack.gradient.mul_(-1 / B)  # all above is of the sum over rows that is maximised
-
-        per_draw = (draws.select(values) for values in (posterior.lp_y[:, 0], posterior.lp_e))
-        integrands = torch.stack([log_lik, *result.log_post, *result.log_joint, *per_draw], 1)  # INTEGRANDS
-        weights = torch.stack([draws.bound_weight, draws.tied], 3).flatten(1, 2)  # (S, C·B, 2)
-        sums = torch.bmm(integrands.flatten(2), weights).view(S, -1)  # (S, 2·INTEGRANDS)
-        others = torch.stack([posterior.log_p_label, log_p_observed], 1).sum(2)
-        sums = torch.cat([sums, others], 1)
-        return (self._combinations.to(sums.dtype) @ sums.mT).mul_(1 / B), backward
-
-    def _draw(
-        self, latent_dim: int, r: Tensor, e: Tensor, observed: Tensor, generators: Sequence[torch.Generator]
-    ) -> Draws:
-        S, m, B = r.shape
-        noise = r.new_empty(S, latent_dim, N_SAMPLED + 1 if self.sampled else m, B)
-        for of_model, generator in zip(noise, generators, strict=True):
-            of_model.normal_(generator=generator)
-        if not self.sampled:
-            return Draws(noise, r, observed)
-        uniform = torch.stack(
-            [torch.rand(N_SAMPLED, B, generator=generator, dtype=r.dtype) for generator in generators]
-        )
-        return Draws.sampled(r, e, uniform, noise)
+            values = plan.forward(batch, generators)
+        return LossTerms(("loss", *TERMS), values, plan.backward)
 
 
-class _Parts:
-    """The networks of S models, each with its gradient by hand."""
+class _Plan:
+    """Everything that a step on batches of B rows needs: networks, mixture and the arrays between them, made once."""
 
-    def __init__(self, stack: ModuleStack) -> None:
+    def __init__(self, objective: FusedEBERObjective, stack: ModuleStack, batch: Batch) -> None:
         module = stack.modules[0]
         assert isinstance(module, EBERNetworks)
-        self.stack, self.module = stack, module
-        self.g, self.f0, self.h = (_Network(stack, name) for name in ("g", "f0", "h"))
-        self.f1 = StackedDecoder(stack, module.f1)
-        self.bound = _SoftBound(module.bounds)
-        self.membership = _Own(module) if module.membership is None else _Shared(stack, module.environment_gain)
+        (S, B), K, m = batch.y.shape, module.n_classes, module.n_environments
+        new = stack.vector.new_empty
+        self.stack, self.module, self.objective, self.n_rows = stack, module, objective, B
+        # Slot k of a row stands for class (y + k) mod K, so that slot 0 is the observed label.
+        self._slots = torch.zeros(S, K, B, dtype=torch.int64)
+        self._slots_in_a_row, self._slot_index = self._slots.view(S, 1, -1), self._slots[:, :, None].expand(S, K, m, B)
+        self._one_hot = new(S, K, K * B)
+        self.supplied = batch.log_p_e_given_x is not None
+
+        kind = SampledMixture if objective.sampled else Mixture
+        self.mixture = mixture = kind(Sizes(S, K, m, module.latent_dim, B), objective.tie_weight, stack.vector)
+        self._x = None if module.f0.extractor else stack.vector.new_ones(S, B, batch.x.shape[2] + 1)
+        self.g = _Network(stack, "g", B, self._x, self._one_hot)
+        self.f0, self.h = (_Network(stack, name, B, self._x) for name in ("f0", "h"))
+        self._theta_index = self._slots[:, None, :, None].expand(mixture.theta.shape)
+        self.bound = _SoftBound(module.bounds, mixture.theta)
+        self.f1 = StackedDecoder(
+            stack, module.f1, mixture.points, self._one_hot[:, :, :B], mixture.log_lik, mixture.grad_points
+        )
+        self._lp_h = new(S, m, B) if self.supplied else mixture.lp_e
+        self.membership = (_Own if module.membership is None else _Shared)(stack, module, mixture, self._lp_h)
+        self._p_y, self._grad_y, self._grad_logits_y = new(3, S, K, m, B)
+        self._grad_lp_h, self._grad_logits_h = new(2, S, m, B)
+        self._bound_weights, self._tie_weights = mixture.weights.unbind(1)
+        self._draw_weights = torch.empty_like(self._tie_weights)
+        self._mixing = _mixing(K, objective, self.membership.has_own_row).to(stack.vector) / B
+        self._integrands = mixture.integrands.flatten(2)
+        self._weights_transposed = mixture.weights.flatten(2).mT
+        # Factors as arrays: a plain number is converted anew at every use.
+        self._gain, self._env_loss_weight, self._scale = stack.vector.new_tensor(
+            [module.environment_gain, objective.env_loss_weight, -1 / B]
+        )
+        self._sums = new(S, self._integrands.shape[1], 2)
+        self._sums_by_model = self._sums.view(S, -1).mT
 
     def see(self, x: Tensor) -> None:
         """Work out what enters the networks in place of x."""
-        for network in (self.g, self.f0, self.h):
-            network.features = stacked_features(network.networks, x)
+        if self._x is not None:
+            self._x[..., :-1] = x
+        else:
+            for network in (self.g, self.f0, self.h):
+                network.extract(x)
 
-    def through_extractors(self) -> None:
+    def forward(self, batch: Batch, generators: Sequence[torch.Generator]) -> Tensor:
+        """The loss and its terms, (7, S)."""
+        module, mixture, y = self.module, self.mixture, batch.y
+        torch.add(y[:, None], module.class_index, out=self._slots).remainder_(module.n_classes)
+        torch.eq(self._slots_in_a_row, module.class_index, out=self._one_hot)
+        self.bound.forward(self._in_slots(self.g.forward()))
+        torch.log_softmax(self.f0.forward(), 1, out=self._p_y)  # (S, K, m, B), classes in their own order
+        torch.gather(self._p_y, 1, self._slot_index, out=mixture.lp_y)
+        torch.log_softmax(self.h.forward().mul_(self._gain), 1, out=self._lp_h)
+        if batch.log_p_e_given_x is not None:
+            mixture.lp_e.copy_(batch.log_p_e_given_x)
+        mixture.weigh()
+        self.membership.forward(batch.e)
+        self._draw(batch.e, generators)
+        self.f1(torch.add(self._bound_weights, self._tie_weights, alpha=mixture.tie_weight, out=self._draw_weights))
+        mixture.differentiate()
+        torch.bmm(self._integrands, self._weights_transposed, out=self._sums)
+        return self._mixing @ self._sums_by_model
+
+    def _draw(self, e: Tensor, generators: Sequence[torch.Generator]) -> None:
+        mixture = self.mixture
+        for of_model, generator in zip(mixture.noise, generators, strict=True):
+            of_model.normal_(generator=generator)
+        if isinstance(mixture, SampledMixture):
+            for of_model, generator in zip(mixture.uniform, generators, strict=True):
+                of_model.uniform_(generator=generator)
+            mixture.choose(e)
+        mixture.draw()
+
+    def backward(self) -> None:
+        """Put the gradient of the loss where it belongs."""
+        mixture = self.mixture
+        with torch.inference_mode():
+            torch.mul(mixture.observed, self._env_loss_weight, out=self._grad_lp_h)
+            self.membership.backward(self._grad_lp_h)
+            if not self.supplied:
+                self._grad_lp_h.add_(mixture.grad_lp_e)
+            self.g.backward(self._out_of_slots(self.bound.backward(mixture.grad_theta)))
+            _through_log_softmax(mixture.grad_lp_y, mixture.lp_y, self._grad_y)
+            self.f0.backward(self._grad_logits_y.scatter_(1, self._slot_index, self._grad_y))
+            _through_log_softmax(self._grad_lp_h, self._lp_h, self._grad_logits_h)
+            self.h.backward(self._grad_logits_h.mul_(self._gain))
+        self._through_extractors()
+        self.stack.gradient.mul_(self._scale)  # all above is of the sum over rows that is maximised
+
+    def _in_slots(self, theta: Tensor) -> Tensor:
+        """g's output with the labels counted from the observed one; heads of their own know classes only."""
+        return theta if self.g.slotted else theta.gather(2, self._theta_index)
+
+    def _out_of_slots(self, grad: Tensor) -> Tensor:
+        return grad if self.g.slotted else torch.empty_like(grad).scatter_(2, self._theta_index, grad)
+
+    def _through_extractors(self) -> None:
         """Hand the gradient of the features on to autograd."""
-        found = [
-            (n.features, n.grad_features.clone()) for n in (self.g, self.f0, self.h) if n.grad_features is not None
-        ]
+        found = [(n.features, n.mlp.grad_inputs()) for n in (self.g, self.f0, self.h) if n.features is not None]
         if found:
             torch.autograd.backward([features for features, _ in found], [grad for _, grad in found])
 
 
 class _Network:
-    """One of the networks of S models: its output for a batch, and the gradient of its parameters."""
+    """One of the networks of S models."""
 
-    def __init__(self, stack: ModuleStack, name: str) -> None:
+    def __init__(
+        self, stack: ModuleStack, name: str, n_rows: int, x: Tensor | None, one_hot: Tensor | None = None
+    ) -> None:
         self.networks: list[ConditionalNetwork] = [getattr(module, name) for module in stack.modules]
-        names = [f"{name}.{parameter}" for parameter in self.networks[0].parameter_names]
-        parameters = [stack.parameter(parameter).detach() for parameter in names]
-        self.mlp = StackedMLP(self.networks[0].layout, parameters, [stack.grad(parameter) for parameter in names])
-        self.features: Tensor  # (S, B, in_features)
-        self.grad_features: Tensor | None = None
+        network = self.networks[0]
+        layers = [stack.learned(f"{name}.{layer}") for layer in network.layer_names]
+        tables = [stack.learned(f"{name}.{table}") for table in network.table_names]
+        self.inputs = stack.vector.new_ones(len(stack), n_rows, layers[0].value.shape[2]) if x is None else x
+        self.slotted = one_hot is not None and bool(tables)
+        self.mlp = StackedMLP(network.layout, layers, tables, self.inputs, one_hot if self.slotted else None)
+        self.features: Tensor | None = None
+        self.forward, self.backward = self.mlp.forward, self.mlp.backward
 
-    def forward(self, one_hot: Tensor | None = None) -> Tensor:
-        """The output, (S, out, *contexts, B)."""
-        return self.mlp.forward(self.features, one_hot)
-
-    def backward(self, grad_out: Tensor) -> None:
-        """Put the gradient of the parameters where it belongs; keep that of an extractor's features."""
-        self.grad_features = self.mlp.backward(grad_out, features_too=self.features.requires_grad)
+    def extract(self, x: Tensor) -> None:
+        """What enters the first layer in place of x, recorded by autograd."""
+        self.features = stacked_features(self.networks, x)
+        self.inputs[..., :-1] = self.features.detach()
 
 
 class _Own:
     """Every environment is its own component."""
 
-    def __init__(self, module: EBERNetworks) -> None:
-        self.index = module.environment_index
+    def __init__(self, stack: ModuleStack, module: EBERNetworks, mixture: Mixture, lp_h: Tensor) -> None:
+        self.index, self.mixture, self.lp_h = module.environment_index, mixture, lp_h
+        self.has_own_row = lp_h is not mixture.lp_e
+        """Whether log p(observed environment|x) is not simply lp_e of the observed one."""
 
-    def forward(self, lp_h: Tensor, e: Tensor) -> tuple[Tensor, Tensor]:
-        """Weights of the components for the observed environment (S, m, B), and its log-probability (S, B)."""
-        self.weights = (self.index == e.unsqueeze(1)).to(lp_h.dtype)
-        return self.weights, (self.weights * lp_h).sum(1)
+    def forward(self, e: Tensor) -> None:
+        """Fill in the weights of the components for the observed environment, and its log-probability if need be."""
+        observed = torch.eq(self.index, e[:, None], out=self.mixture.observed)
+        if self.has_own_row:
+            self.mixture.log_p_observed.copy_((observed * self.lp_h).sum(1, keepdim=True))
 
-    def backward(self, weight: float) -> Tensor:
-        """Gradient of the weighted sum of log-probabilities with respect to lp_h."""
-        return self.weights * weight
+    def backward(self, grad_lp_h: Tensor) -> None:
+        """No parameters."""
 
 
 class _Shared:
     """Environments share pseudo-environments; see `EBERNetworks.components_of`."""
 
-    def __init__(self, stack: ModuleStack, gain: float) -> None:
-        self.table, self.grad, self.gain = stack.parameter("membership").detach(), stack.grad("membership"), gain
+    has_own_row = True
 
-    def forward(self, lp_h: Tensor, e: Tensor) -> tuple[Tensor, Tensor]:
+    def __init__(self, stack: ModuleStack, module: EBERNetworks, mixture: Mixture, lp_h: Tensor) -> None:
+        self.table, self.gain, self.mixture, self.lp_h = (
+            stack.learned("membership"),
+            module.environment_gain,
+            mixture,
+            lp_h,
+        )
+
+    def forward(self, e: Tensor) -> None:
         """As `_Own`'s."""
-        self.log_p = torch.log_softmax(self.table * self.gain, 2)  # (S, m, n_observed)
-        self.index = e.unsqueeze(1).expand(lp_h.shape)
-        joint = self.log_p.gather(2, self.index).add_(lp_h)
-        self.weights = torch.softmax(joint, 1)
-        return self.weights, torch.logsumexp(joint, 1)
+        self.log_p = torch.log_softmax(self.table.value * self.gain, 2)  # (S, m, n_observed)
+        self.index = e[:, None].expand(self.lp_h.shape)
+        joint = self.log_p.gather(2, self.index).add_(self.lp_h)
+        torch.softmax(joint, 1, out=self.mixture.observed)
+        self.mixture.log_p_observed.copy_(torch.logsumexp(joint, 1, keepdim=True))
 
-    def backward(self, weight: float) -> Tensor:
-        """As `_Own`'s; puts the gradient of the table where it belongs."""
-        grad = self.weights * weight
-        into = torch.zeros_like(self.log_p).scatter_add_(2, self.index, grad)
-        torch.mul(torch.ops.aten._log_softmax_backward_data(into, self.log_p, 2, into.dtype), self.gain, out=self.grad)
-        return grad
+    def backward(self, grad_lp_h: Tensor) -> None:
+        """Put the gradient of the table where it belongs, given that of the environment loss."""
+        into = torch.zeros_like(self.log_p).scatter_add_(2, self.index, grad_lp_h)
+        grad = torch._log_softmax_backward_data(into, self.log_p, 2, into.dtype)
+        torch.mul(grad, self.gain, out=self.table.grad)
 
 
 class _SoftBound:
-    """b·tanh(theta/b) = 2b·sigmoid(2·theta/b) - b, whose sigmoid is four times as fast as torch's tanh."""
+    """theta = (b·tanh(raw/b) for means, and for log sigma in the form of tau), where there are bounds.
 
-    def __init__(self, bounds: Tensor | None) -> None:
+    b·tanh(raw/b) = 2b·sigmoid(2·raw/b) - b, whose sigmoid is four times as fast as torch's tanh.
+    """
+
+    def __init__(self, bounds: Tensor | None, theta: Tensor) -> None:
+        self.theta = theta
+        scale = torch.ones_like(theta[0, :, :1, :1, :1])  # (2L, 1, 1, 1)
+        scale[len(scale) // 2 :] = -LOG2_E  # from log sigma to tau
+        self.bounded, self.scale = bounds is not None, scale
         if bounds is not None:
-            self.minus, self.twice, self.inverse = -bounds, 2 * bounds, 2 / bounds
-        self.bounded = bounds is not None
+            self.minus, self.twice, self.inverse = -bounds * scale, 2 * bounds * scale, 2 / bounds
+            self.s, self.four = torch.empty_like(theta), theta.new_tensor(4)
 
-    def forward(self, raw: Tensor) -> Tensor:
-        if not self.bounded:
-            return raw
-        self.s = torch.sigmoid(raw.mul_(self.inverse))
-        return torch.addcmul(self.minus, self.s, self.twice)
+    def forward(self, raw: Tensor) -> None:
+        """Fill in theta; `raw` is overwritten."""
+        if self.bounded:
+            torch.sigmoid(raw.mul_(self.inverse), out=self.s)
+            torch.addcmul(self.minus, self.s, self.twice, out=self.theta)
+        else:
+            torch.mul(raw, self.scale, out=self.theta)
 
     def backward(self, grad: Tensor) -> Tensor:
-        return torch.ops.aten.sigmoid_backward(grad, self.s).mul_(4) if self.bounded else grad
+        """From the gradient of means and log sigma to that of `raw`; `grad` is overwritten."""
+        return sigmoid_backward(grad, self.s, grad_input=grad).mul_(self.four) if self.bounded else grad
 
 
-def _through_log_softmax(grad: Tensor, log_p: Tensor) -> Tensor:
+def _through_log_softmax(grad: Tensor, log_p: Tensor, out: Tensor) -> None:
     """Gradient with respect to logits, given that with respect to their log-softmax over axis 1."""
-    return torch.ops.aten._log_softmax_backward_data(grad, log_p, 1, grad.dtype)
+    torch._log_softmax_backward_data(grad, log_p, 1, grad.dtype, out=out)
 
 
-INTEGRANDS = ("lik", "log_post", "log_post_own", "log_joint", "log_joint_own", "lp_y", "lp_e")
-"""What is summed over draws and rows, with the weights of the bound and with those of the tie."""
+def _mixing(K: int, objective: FusedEBERObjective, own_row: bool) -> Tensor:
+    """The loss and its TERMS as combinations of the integrands' sums over draws and rows, (7, 2·integrands).
 
-
-def _combinations(env_loss_weight: float, tie_weight: float) -> Tensor:
-    """The loss and its TERMS as combinations of the sums, (7, 2·INTEGRANDS + 2).
-
-    The last two sums are those of log p(y|x) and of log p(observed environment|x).
+    Each integrand has two sums: with the weights of the bound, and with those of the tie.
     """
-    unit = torch.eye(2 * len(INTEGRANDS) + 2, dtype=torch.float64)
-    bound, tied = ({name: unit[2 * i + j] for i, name in enumerate(INTEGRANDS)} for j in range(2))
-    log_p_label, log_p_observed = unit[-2:]
+    rows = integrand_rows(K)
+    unit = torch.eye(2 * (max(rows.values()) + 1), dtype=torch.float64)
+    bound, tied = ({name: unit[2 * row + j] for name, row in rows.items()} for j in range(2))
+    log_p_label = bound["lp_y"] + bound["lp_e"] - bound["log_r"]  # log p(y|x), by Bayes' rule at any environment
     kl = bound["log_post_own"] - bound["lp_y"]  # log q(z;x,y,e) - log q(z;x,e)
     # log q(z;x,y,e) - log q(z;x,y)
     posterior = bound["log_joint_own"] - bound["lp_y"] - bound["lp_e"] - bound["log_joint"] + log_p_label
     total = bound["log_post"] - log_p_label  # KL(q(z;x,y) || q(z;x)) = kl - posterior + prior coupling
-    environment, tie = -log_p_observed, tied["lik"] - tied["log_post_own"] + tied["lp_y"]
-    loss = total - bound["lik"] + env_loss_weight * environment - tie_weight * tie
-    return torch.stack([loss, bound["lik"], kl, posterior, total - kl + posterior, environment, tie])
+    environment = -tied["log_p_observed" if own_row else "lp_e"]
+    tie = tied["log_lik"] - tied["log_post_own"] + tied["lp_y"]
+    loss = total - bound["log_lik"] + objective.env_loss_weight * environment - objective.tie_weight * tie
+    return torch.stack([loss, bound["log_lik"], kl, posterior, total - kl + posterior, environment, tie])

@@ -1,7 +1,7 @@
 """The mixture terms of the stratified objective with their gradient by hand. Read `eber.py` first: it is the judge.
 
 Tests compare this file with it, value and gradient. What is gained is time: autograd records some eighty small
-operations there, and none here.
+operations there and none here, and all arrays and views are made once.
 
 Axes: S models side by side first, the B rows of the batch last; K labels, m environments, L latent dimensions, C
 draws of z for each row. Labels are counted from the observed one: slot k stands for class (y + k) mod K, so that slot
@@ -17,222 +17,300 @@ the KL integrand log q(z;x,y) - log q(z;x) equals log_softmax_k(t)[0] - log p(y|
     L   = sum_e r_e v_e + log p(y|x),     v_c = log p(y|z_c) - log_softmax_k(t_c)[0]
     L_e = log p(y|z_e) - log_softmax_k(own_e)[0] + log p(y|x,e).
 
-One draw for each environment makes the sum over e exact, at a cost of m² densities for each row. With many
-environments, two are drawn from r instead (`Draws.sampled`): the mean of v over the draws estimates sum_e r_e v_e
+One draw for each environment makes the sum over e exact, at a cost of m² densities for each row (`Mixture`). With many
+environments, two are drawn from r instead (`SampledMixture`): the mean of v over the draws estimates sum_e r_e v_e
 without bias, and so does its gradient, where the part through r is the score function with the other draw's v as
 baseline. log p(y|x) stays exact, and the cost is linear in m.
+
+Densities are worked out in base 2, since torch's exp2 is several times as fast as its exp: tau = -log2 sigma, so that
+1/sigma = exp2(tau).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from eber.workspace import Workspace
-
 LOG2_E = math.log2(math.e)
 LN_2 = math.log(2.0)
-EXP_FLOOR = -120.0
-"""Two to the power of anything lower is zero beside one in float32, and many times slower to compute."""
+LEAST_MASS = 2.0**-120
+"""A sum of densities relative to the largest possible one is never taken to be less: it is zero beside one."""
 N_SAMPLED = 2
 """Environments drawn for each row where not all are used."""
 
 
-@dataclass(frozen=True)
-class Draws:
-    """Draws of z for each row, and what each is used for.
+class Sizes(NamedTuple):
+    """Lengths of the axes: models, labels, environments, latent dimensions, rows."""
+
+    S: int
+    K: int
+    m: int
+    L: int
+    B: int
+
+
+class Mixture:
+    """The mixtures of S models for batches of B rows, with a draw from every environment's component.
+
+    Fill `theta`, `lp_y`, `lp_e` and `observed`, and call `weigh`; fill `noise`, and call `draw`; fill `log_lik` and
+    `grad_points`, and call `differentiate`.
 
     Attributes
-    ----------
-    noise : (S, L, C, B) standard normal
-    bound_weight : (S, C, B)
-        Weight of each draw in the bound: p(e|x,y), or one over the number of sampled draws.
-    tied : (S, C, B)
-        Weight of each draw in the tie: one for the observed environment's.
-    environments : (S, C, B) int64, or None
-        The environment whose component each draw is from; None where C = m and draw c is environment c's.
-    """
-
-    noise: Tensor
-    bound_weight: Tensor
-    tied: Tensor
-    environments: Tensor | None = None
-
-    @classmethod
-    def sampled(cls, r: Tensor, e: Tensor, uniform: Tensor, noise: Tensor) -> Draws:
-        """N_SAMPLED draws from r = p(e|x,y), (S, m, B), by `uniform` (S, N_SAMPLED, B), and one of the observed e."""
-        below = r.cumsum(1)[:, None] < uniform[:, :, None]  # (S, N_SAMPLED, m, B)
-        drawn = below.sum(2).clamp_(max=r.shape[1] - 1)
-        bound_weight, tied = torch.zeros_like(noise[:, 0]), torch.zeros_like(noise[:, 0])
-        bound_weight[:, :N_SAMPLED] = 1 / N_SAMPLED
-        tied[:, N_SAMPLED] = 1
-        return cls(noise, bound_weight, tied, torch.cat([drawn, e[:, None]], 1))
-
-    def select(self, values: Tensor) -> Tensor:
-        """Entries of the environment axis that the draws are from: (S, m, B) -> (S, C, B), (S, n, m, B) -> ..."""
-        return values if self.environments is None else values.gather(-2, self._index(values))
-
-    def add_to(self, out: Tensor, values: Tensor) -> None:
-        """Add (..., C, B) to the entries of `out`, (..., m, B), that `select` picks."""
-        if self.environments is None:
-            out.add_(values)
-        else:
-            out.scatter_add_(-2, self._index(values), values)
-
-    def own(self, pairs: Tensor) -> Tensor:
-        """Each draw with its own environment: (S, C, K, m, B) -> (S, C, K, B)."""
-        if self.environments is None:
-            return pairs.diagonal(dim1=1, dim2=3).permute(0, 3, 1, 2)
-        S, C, K, _, B = pairs.shape
-        return pairs.gather(3, self.environments[:, :, None, None].expand(S, C, K, 1, B))[:, :, :, 0]
-
-    def add_to_own(self, pairs: Tensor, values: Tensor) -> None:
-        """Add (S, C, K, B) to the entries that `own` picks."""
-        if self.environments is None:
-            self.own(pairs).add_(values)
-        else:
-            S, C, K, B = values.shape
-            index = self.environments[:, :, None, None].expand(S, C, K, 1, B)
-            pairs.scatter_add_(3, index, values[:, :, :, None])
-
-    def _index(self, values: Tensor) -> Tensor:
-        assert self.environments is not None
-        if values.dim() == 3:
-            return self.environments
-        S, C, B = self.environments.shape
-        return self.environments[:, None].expand(S, values.shape[1], C, B)
-
-
-@dataclass(frozen=True)
-class Posterior:
-    """p(e|x,y) and what it is made of.
-
-    Attributes
-    ----------
-    lp_y : (S, K, m, B) log p(k|x,e), slot 0 the observed label
-    lp_e : (S, m, B) log p(e|x), h's or supplied
-    r : (S, m, B) p(e|x,y)
-    log_p_label : (S, B) log p(y|x)
-    """
-
-    lp_y: Tensor
-    lp_e: Tensor
-    r: Tensor
-    log_p_label: Tensor
-
-    @classmethod
-    def of(cls, lp_y: Tensor, lp_e: Tensor) -> Posterior:
-        """Bayes' rule."""
-        joint = lp_y[:, 0] + lp_e
-        log_r = torch.log_softmax(joint, 1)
-        return cls(lp_y, lp_e, torch.softmax(joint, 1), joint[:, 0] - log_r[:, 0])
-
-
-@dataclass(frozen=True)
-class MixtureGradient:
-    """Gradient of the sum over rows of the bound and the weighted tie, and what their terms are made of.
-
-    Attributes
-    ----------
-    theta : (S, 2L, K, m, B), lp_y : (S, K, m, B), lp_e : (S, m, B)
-        Gradients with respect to the components and to the logarithms of the weights.
-    log_post : (2, S, C, B)
-        log q(y|z;x) and log q(y|z;x,e) at every draw.
-    log_joint : (2, S, C, B)
-        log q(z,y;x) and log p(y,e|x) q(z;x,y,e) at every draw, up to the same constant.
-    """
-
-    theta: Tensor
-    lp_y: Tensor
-    lp_e: Tensor
-    log_post: Tensor
-    log_joint: Tensor
-
-
-def mixture_gradient(
-    theta: Tensor,
-    posterior: Posterior,
-    draws: Draws,
-    z: Tensor,
-    log_lik: Tensor,
-    grad_z: Tensor,
-    tie_weight: float,
-    workspace: Workspace,
-) -> MixtureGradient:
-    """Gradient of ``sum_rows L + tie_weight · L_e`` for the observed e.
-
-    Parameters
     ----------
     theta : (S, 2L, K, m, B)
-        Means, then log standard deviations of q(z;x,k,e).
-    z : (S, L, C, B)
-        The draws.
-    log_lik : (S, C, B)
-        log p(y|z).
-    grad_z : (S, L, C, B)
-        The gradient through it; overwritten.
+        Means, then tau.
+    lp_y, lp_e, r : (S, K, m, B), (S, m, B), (S, m, B)
+    observed : (S, m, B)
+        Weights of the components that stand for the observed environment: one for its own.
+    weights : (S, 2, C, B)
+        Weight of each draw in the bound, p(e|x,y) or one over the number of sampled draws, and in the tie: one for the
+        observed environment's.
+    noise : (S, L, C, B)
+        Standard normal.
+    points : (S, L + 1, C, B)
+        The draws of z made from it, on top of a row of ones.
+    log_lik, grad_points : (S, C, B), (S, L + 1, C, B)
+        log p(y|z), and the gradient of its weighted sum, which is overwritten.
+    grad_theta, grad_lp_y, grad_lp_e : as theta, lp_y, lp_e
+        Gradient of the sum over rows of L + tie_weight · L_e of the observed e, with respect to means and *natural*
+        logarithms of sigma, and to the logarithms of the weights.
+    integrands : (S, n, C, B)
+        What all terms of the loss are weighted sums of, in the order of `integrand_rows`.
     """
-    L = z.shape[1]
-    mu, log_sigma = theta[:, :L], theta[:, L:]
-    inv_sigma = torch.exp2(log_sigma * -LOG2_E)  # torch's exp2 is several times as fast as its exp
 
-    # Every draw under every component (k, e), in base 2 and up to a constant. These are the only large arrays.
-    u = workspace.take("u", (*z.shape[:3], *mu.shape[2:]), z)  # (S, L, C, K, m, B)
-    torch.sub(z[:, :, :, None, None], mu.unsqueeze(2), out=u).mul_(inv_sigma.unsqueeze(2))
-    log_p = posterior.lp_y + posterior.lp_e.unsqueeze(1)  # (S, K, m, B), log p(k,e|x)
-    offset = log_p.sub_(log_sigma[:, 0] if L == 1 else log_sigma.sum(1)).mul_(LOG2_E).unsqueeze(1)
-    joint = workspace.take("joint", (u.shape[0], *u.shape[2:]), z)  # (S, C, K, m, B)
-    if L == 1:
-        torch.addcmul(offset, u[:, 0], u[:, 0], value=-0.5 * LOG2_E, out=joint)
-    else:
-        torch.add(offset, u.square().sum(1), alpha=-0.5 * LOG2_E, out=joint)
-    both = joint.new_empty(2, *joint.shape[:3], joint.shape[4])  # t and own, (2, S, C, K, B)
-    t, own = both
-    own.copy_(draws.own(joint))
-    top = joint.amax(3, keepdim=True)
-    responsibility = joint.sub_(top).clamp_(min=EXP_FLOOR).exp2_()  # not yet normalised over e
-    mass = responsibility.sum(3)  # (S, C, K, B)
-    torch.add(top.squeeze(3), mass.log2(), out=t)
-    both.mul_(LN_2)
-    log_post = torch.log_softmax(both, 3)[:, :, :, 0]  # (2, S, C, B)
-    v = log_lik - log_post[0]
+    def __init__(self, sizes: Sizes, tie_weight: float, like: Tensor) -> None:
+        S, K, m, L, B = sizes
+        C, new = self.n_draws(m), like.new_empty
+        self.sizes, self.tie_weight = sizes, tie_weight
+        # Factors as arrays: a plain number is converted anew at every use, which costs more than the arithmetic.
+        self._one, self._tie, self._ln_2 = like.new_tensor([1, tie_weight, LN_2])
+        self.integrands = like.new_zeros(S, 5 * K + 4, C, B)
+        log_post, joints, at_draws, rest = self.integrands.split([2 * K, 2 * K, K + 2, 2], 1)
+        self.log_lik, self.log_p_observed = rest.unbind(1)
+        self._log_post = log_post.unflatten(1, (2, K))  # of t and own: log q(k|z;x) and log q(k|z;x,e)
+        self._joints = joints.unflatten(1, (2, K))  # t and own, up to the same constant
 
-    # Of -log_softmax(t)[0] and -log_softmax(own)[0].
-    grad_both = torch.softmax(both, 3)
-    grad_both[:, :, :, 0].sub_(1)
-    grad_t, grad_own = grad_both
-    tied = draws.tied * tie_weight
-    grad_t.mul_(draws.bound_weight.unsqueeze(2)).div_(mass)
-    grad_own.mul_(tied.unsqueeze(2))
-    a = responsibility.mul_(grad_t.unsqueeze(3))  # d / d joint
-    draws.add_to_own(a, grad_own)
-    grad_lp_y = a.sum(1)  # (S, K, m, B)
-    grad_lp_e = grad_lp_y.sum(1)  # the part through own adds up to nothing over the labels
-    # With one latent dimension a u takes the place of a, to touch less memory.
-    au = a.mul_(u[:, 0]).unsqueeze(1) if L == 1 else torch.mul(u, a.unsqueeze(1), out=workspace.take("au", u.shape, z))
-    grad_theta = torch.empty_like(theta)
-    torch.mul(au.sum(2), inv_sigma, out=grad_theta[:, :L])
-    torch.sub(u.mul_(au).sum(2), grad_lp_y.unsqueeze(1), out=grad_theta[:, L:])
-    grad_z.sub_(au.mul_(inv_sigma.unsqueeze(2)).sum((3, 4)))
-    through_scale = (z - draws.select(mu[:, :, 0])).mul_(grad_z)
-    draws.add_to(grad_theta[:, :, 0], torch.cat([grad_z, through_scale], 1))  # through the draws themselves
+        self.weights = new(S, 2, C, B)
+        self.logs, self.r, self.observed = self._of_environments(at_draws)  # logs: lp_y, lp_e, log r
+        self.lp_y, self.lp_e, self._log_r = self.logs[:, :K], self.logs[:, K], self.logs[:, K + 1]
+        self.theta, self._inv_sigma = new(S, 2 * L, K, m, B), new(S, L, K, m, B)
+        self._mu, self._tau = self.theta[:, :L], self.theta[:, L:]
+        self.noise, self._from_mean = new(2, S, L, C, B)
+        self.points, self.grad_points = like.new_ones(2, S, L + 1, C, B)
+        self._z, self._grad_z = self.points[:, :L], self.grad_points[:, :L]
 
-    through_r = _through_posterior(draws, posterior.r, v)
-    grad_lp_e.add_(through_r)
-    grad_lp_label = grad_lp_y[:, 0].add_(through_r)
-    draws.add_to(grad_lp_label, tied)  # log p(y|x,e) in L_e
-    return MixtureGradient(grad_theta, grad_lp_y, grad_lp_e, log_post, both[:, :, :, 0])
+        # Every draw under every component (k, e): u = (z - mu) / sigma, and a = d L / d joint with a u and a u² beside
+        # it. These are the only large arrays.
+        self._u, self._moments = new(S, L, C, K, m, B), new(S, 1 + 2 * L, C, K, m, B)
+        self._a, self._au, self._au2 = self._moments[:, 0], self._moments[:, 1 : 1 + L], self._moments[:, 1 + L :]
+        self._offset, self._top, self._mass = new(S, K, m, B), new(S, K, 1, B), new(S, C, K, B)
+        self._sums, self.grad_theta = new(S, 1 + 2 * L, K, m, B), new(S, 2 * L, K, m, B)
+        self.grad_lp_y, self.grad_lp_e = self._sums[:, 0], new(S, m, B)
+        self._grad_joints, self._v, self._pull = new(S, 2, K, C, B), new(S, C, B), new(S, L, C, B)
+        self._through_r = new(S, m, B)
+        self._plan()
+
+    @staticmethod
+    def n_draws(m: int) -> int:
+        """C, the number of draws for each row."""
+        return m
+
+    def _of_environments(self, at_draws: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Arrays for `logs`, `r` and `observed`. Draw c is environment c's: they hold for the draws as well."""
+        return at_draws, self.weights[:, 0], self.weights[:, 1]
+
+    def _plan(self) -> None:
+        """Views, made once."""
+        L = self.sizes.L
+        self._lp_label, self._grad_lp_label = self.lp_y[:, 0], self.grad_lp_y[:, 0]
+        self._mu_label, self._inv_sigma_label = self._mu[:, :, 0], self._inv_sigma[:, :, 0]
+        self._lp_e_for_labels, self._offset_for_draws = self.lp_e[:, None], self._offset[:, None]
+        self._mu_for_draws, self._inv_sigma_for_draws = self._mu[:, :, None], self._inv_sigma[:, :, None]
+        self._z_for_components = self._z[:, :, :, None, None]
+        self._u_alone, self._tau_alone = self._u[:, 0], self._tau[:, 0]  # where there is one latent dimension
+        self._own = self._a.diagonal(dim1=1, dim2=3).mT  # (S, K, C, B): each draw with its own environment
+        self._t, self._own_joint = self._joints.unbind(1)
+        self._top_for_joints, self._mass_by_label = self._top[:, None], self._mass.transpose(1, 2)
+        self._grad_t, self._grad_own = self._grad_joints.unbind(1)
+        self._grad_t_for_components = self._grad_t.transpose(1, 2)[:, :, :, None]
+        self._grad_log_post_label = self._grad_joints[:, :, 0]
+        self._log_post_label, self._weights_for_labels = self._log_post[:, 0, 0], self.weights[:, :, None]
+        self._sum_au, self._sum_au2 = self._sums[:, 1 : 1 + L], self._sums[:, 1 + L :]
+        self._grad_lp_y_for_latents = self.grad_lp_y[:, None]
+        self._grad_mu, self._grad_log_sigma = self.grad_theta[:, :L], self.grad_theta[:, L:]
+        self._grad_mu_label, self._grad_log_sigma_label = self._grad_mu[:, :, 0], self._grad_log_sigma[:, :, 0]
+        self._a_for_latents = self._moments[:, :1]
+
+    def weigh(self) -> None:
+        """r = p(e|x,y), by Bayes' rule."""
+        torch.add(self._lp_label, self.lp_e, out=self._through_r)
+        torch.log_softmax(self._through_r, 1, out=self._log_r)
+        torch.exp(self._log_r, out=self.r)
+
+    def draw(self) -> None:
+        """z_c = mu + sigma · noise, of the component of the observed label and the draw's environment."""
+        torch.exp2(self._tau, out=self._inv_sigma)
+        torch.div(self.noise, self._inv_sigma_label, out=self._from_mean)
+        torch.add(self._mu_label, self._from_mean, out=self._z)
+
+    def differentiate(self) -> None:
+        """Values at the draws, and the gradient."""
+        self._densities()
+        torch.log_softmax(self._joints, 2, out=self._log_post)
+        # d/dt of -log_softmax(t)[0], in the bound, and d/d own of -log_softmax(own)[0], in the tie.
+        torch.exp(self._log_post, out=self._grad_joints)
+        self._grad_log_post_label.sub_(self._one)
+        self._grad_joints.mul_(self._weights_for_labels)
+        self._grad_own.mul_(self._tie)
+        self._grad_t.div_(self._mass_by_label)
+        self._a.mul_(self._grad_t_for_components)
+        self._add_to_own()
+        torch.mul(self._u, self._a_for_latents, out=self._au)
+        torch.mul(self._u, self._au, out=self._au2)
+        torch.sum(self._moments, 2, out=self._sums)
+        torch.mul(self._sum_au, self._inv_sigma, out=self._grad_mu)
+        torch.sub(self._sum_au2, self._grad_lp_y_for_latents, out=self._grad_log_sigma)
+        torch.sum(self._au.mul_(self._inv_sigma_for_draws), (3, 4), out=self._pull)
+        self._grad_z.sub_(self._pull)
+        self._add_through_draws()
+
+        torch.sub(self.log_lik, self._log_post_label, out=self._v)
+        through_r = self._through_posterior()
+        self._grad_lp_label.add_(through_r)
+        torch.sum(self.grad_lp_y, 1, out=self.grad_lp_e)  # the part through own adds up to nothing over the labels
+        self._grad_lp_label.add_(self.observed, alpha=self.tie_weight)  # log p(y|x,e) in L_e
+
+    def _densities(self) -> None:
+        """u; t and own; the densities exp(joint), not yet normalised, where a will be."""
+        torch.sub(self._z_for_components, self._mu_for_draws, out=self._u).mul_(self._inv_sigma_for_draws)
+        torch.add(self.lp_y, self._lp_e_for_labels, out=self._offset)  # log p(k,e|x)
+        tau = self._tau_alone if self.sizes.L == 1 else self._tau.sum(1)
+        torch.add(tau, self._offset, alpha=LOG2_E, out=self._offset)
+        # No density of label k exceeds exp2(top): relative to it none overflows, and those of z's own label and of
+        # environments with weight in r do not vanish.
+        torch.amax(self._offset, 2, keepdim=True, out=self._top)
+        self._offset.sub_(self._top)
+        if self.sizes.L == 1:
+            u = self._u_alone
+            torch.addcmul(self._offset_for_draws, u, u, value=-0.5 * LOG2_E, out=self._a)
+        else:
+            torch.sum(torch.mul(self._u, self._u, out=self._au2), 1, out=self._a)
+            torch.add(self._offset_for_draws, self._a, alpha=-0.5 * LOG2_E, out=self._a)
+        self._copy_own()
+        torch.sum(self._a.exp2_(), 3, out=self._mass).clamp_(min=LEAST_MASS)
+        torch.log2(self._mass_by_label, out=self._t)
+        self._joints.add_(self._top_for_joints).mul_(self._ln_2)
+
+    def _copy_own(self) -> None:
+        """joint[c,k,e_c] of every draw."""
+        self._own_joint.copy_(self._own)
+
+    def _add_to_own(self) -> None:
+        """Add the gradient through own to the entries of a that `_copy_own` reads."""
+        self._own.add_(self._grad_own)
+
+    def _add_through_draws(self) -> None:
+        """What theta changes by moving the draws."""
+        self._grad_mu_label.add_(self._grad_z)
+        self._grad_log_sigma_label.addcmul_(self._grad_z, self._from_mean)
+
+    def _through_posterior(self) -> Tensor:
+        """Gradient of sum_e r_e v_e + log p(y|x) through log p(y,e|x) at the observed label, (S, m, B)."""
+        torch._softmax_backward_data(self._v, self.r, 1, self.r.dtype, grad_input=self._through_r)
+        return self._through_r.add_(self.r)
 
 
-def _through_posterior(draws: Draws, r: Tensor, v: Tensor) -> Tensor:
-    """Gradient of ``sum_e r_e v_e + log p(y|x)`` through log p(y,e|x) at the observed label, (S, m, B)."""
-    if draws.environments is None:
-        return (v - (r * v).sum(1, keepdim=True)).add_(1).mul_(r)
-    # E[v dlog r] over the draws, each with the mean of the others as its baseline; such differences add up to zero,
-    # so that the normalisation of r needs no term of its own.
-    v = v[:, :N_SAMPLED]
-    advantage = (v - v.mean(1, keepdim=True)).mul_(1 / (N_SAMPLED - 1))
-    return r.scatter_add(1, draws.environments[:, :N_SAMPLED], advantage)
+class SampledMixture(Mixture):
+    """A mixture with N_SAMPLED draws from environments that are drawn from p(e|x,y), and one from the observed one's.
+
+    Fill `uniform` with numbers between zero and one, and call `choose`, after `weigh`.
+
+    Attributes
+    ----------
+    uniform : (S, B, N_SAMPLED)
+    environments : (S, C, B)
+        The environment whose component each draw is from.
+    """
+
+    @staticmethod
+    def n_draws(m: int) -> int:
+        """C, the number of draws for each row."""
+        return N_SAMPLED + 1
+
+    def _of_environments(self, at_draws: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        S, K, m, _, B = self.sizes
+        self._at_draws, new = at_draws, at_draws.new_empty
+        self.weights.copy_(torch.tensor([[1 / N_SAMPLED] * N_SAMPLED + [0], [0] * N_SAMPLED + [1]])[:, :, None])
+        self.uniform, self._cumulative = new(S, B, N_SAMPLED), new(S, B, m)
+        return new(S, K + 2, m, B), new(S, m, B), new(S, m, B)
+
+    def _plan(self) -> None:
+        super()._plan()
+        S, K, _, L, B = self.sizes
+        C = N_SAMPLED + 1
+        self._sorted_in = torch.empty(S, B, N_SAMPLED, dtype=torch.int64)
+        self.environments = torch.zeros(S, C, B, dtype=torch.int64)
+        self._drawn, self._observed_environment = self.environments[:, :N_SAMPLED], self.environments[:, N_SAMPLED]
+        self._logs_index = self.environments[:, None].expand(S, K + 2, C, B)
+        self._theta_index = self.environments[:, None].expand(S, 2 * L, C, B)
+        self._own_index = self.environments[:, :, None, None].expand(S, C, K, 1, B)
+        self._own_joint_pairs, self._grad_own_pairs = (
+            array.transpose(1, 2)[:, :, :, None] for array in (self._own_joint, self._grad_own)
+        )
+        self._theta_label, self._grad_theta_label = self.theta[:, :, 0], self.grad_theta[:, :, 0]
+        self._theta_drawn, self._through_theta = self.theta.new_empty(2, S, 2 * L, C, B)
+        self._mu_drawn, self._tau_drawn = self._theta_drawn.chunk(2, 1)
+        self._through_mu, self._through_log_sigma = self._through_theta.chunk(2, 1)
+        self._v_drawn, self._advantage = self._v[:, :N_SAMPLED], self._v.new_empty(S, N_SAMPLED, B)
+        self._baseline, self._share = self._v.new_empty(S, 1, B), self._v.new_tensor(1 / (N_SAMPLED - 1))
+
+    def choose(self, e: Tensor) -> None:
+        """Environments of the draws, with the observed e (S, B)."""
+        torch.cumsum(self.r.mT, 2, out=self._cumulative)
+        torch.searchsorted(self._cumulative, self.uniform, out=self._sorted_in)
+        torch.clamp(self._sorted_in.mT, max=self.sizes.m - 1, out=self._drawn)  # r may sum to a little less than one
+        self._observed_environment.copy_(e)
+        torch.gather(self.logs, 2, self._logs_index, out=self._at_draws)
+
+    def draw(self) -> None:
+        """As `Mixture.draw`."""
+        torch.exp2(self._tau, out=self._inv_sigma)
+        torch.gather(self._theta_label, 2, self._theta_index, out=self._theta_drawn)
+        torch.div(self.noise, self._tau_drawn.exp2_(), out=self._from_mean)
+        torch.add(self._mu_drawn, self._from_mean, out=self._z)
+
+    def _copy_own(self) -> None:
+        torch.gather(self._a, 3, self._own_index, out=self._own_joint_pairs)
+
+    def _add_to_own(self) -> None:
+        self._a.scatter_add_(3, self._own_index, self._grad_own_pairs)
+
+    def _add_through_draws(self) -> None:
+        self._through_mu.copy_(self._grad_z)
+        torch.mul(self._grad_z, self._from_mean, out=self._through_log_sigma)
+        self._grad_theta_label.scatter_add_(2, self._theta_index, self._through_theta)
+
+    def _through_posterior(self) -> Tensor:
+        # E[v dlog r] over the draws, each with the mean of the others as its baseline; such differences add up to zero,
+        # so that the normalisation of r needs no term of its own.
+        torch.mean(self._v_drawn, 1, keepdim=True, out=self._baseline)
+        torch.sub(self._v_drawn, self._baseline, out=self._advantage).mul_(self._share)
+        return self._through_r.copy_(self.r).scatter_add_(1, self._drawn, self._advantage)
+
+
+def integrand_rows(K: int) -> dict[str, int]:
+    """Where each of the integrands that the terms need stands in `Mixture.integrands`."""
+    return {
+        "log_post": 0,
+        "log_post_own": K,
+        "log_joint": 2 * K,
+        "log_joint_own": 3 * K,
+        "lp_y": 4 * K,
+        "lp_e": 5 * K,
+        "log_r": 5 * K + 1,
+        "log_lik": 5 * K + 2,
+        "log_p_observed": 5 * K + 3,
+    }
