@@ -15,8 +15,9 @@ from torch import Tensor
 
 from eber.distributions import log_normal
 
-CHUNK_ELEMENTS = 1 << 21
-"""Largest number of float64 elements (16 MiB) in an array that grows with the number of rows."""
+CHUNK_ELEMENTS = 1 << 19
+"""Largest number of float64 elements (4 MiB) in an array that grows with the number of rows: bounded memory, and still in
+the cache from one operation to the next."""
 
 
 def at_label(values: Tensor, y: Tensor, axis: int) -> Tensor:

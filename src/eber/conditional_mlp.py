@@ -83,7 +83,8 @@ class StackedMLP:
         one_hot: Tensor | None = None,
     ) -> None:
         S, B = inputs.shape[:2]
-        self.first, self.inputs, self._columns = layers[0], inputs, inputs.mT
+        self.layers, self.tables, self.inputs = layers, tables, inputs
+        self.first, self._columns = layers[0], inputs.mT
         width = self.first.value.shape[1]
         self._layers: list[_Layer] = []
         self._spread: _Spread | None = None
@@ -273,6 +274,15 @@ class _Spread:
             grad = out
 
 
+def single_mlp(layout: MLPLayout, features: Tensor, parameters: Sequence[Tensor]) -> StackedMLP:
+    """A stack of one network: features (B, D), and as parameters the tables, then weight and bias of each layer."""
+    tables, layers = parameters[: layout.n_tables], parameters[layout.n_tables :]
+    joined = [torch.cat([weight, bias[:, None]], 1) for weight, bias in zip(layers[::2], layers[1::2], strict=True)]
+    learned = [Learned(value.detach()[None], torch.empty_like(value)[None]) for value in (*tables, *joined)]
+    inputs = torch.cat([features, features.new_ones(len(features), 1)], 1)
+    return StackedMLP(layout, learned[layout.n_tables :], learned[: layout.n_tables], inputs[None])
+
+
 class ConditionalMLP(torch.autograd.Function):
     """One such network as an operation that autograd can differentiate: ``apply(features, layout, *parameters)``.
 
@@ -281,12 +291,7 @@ class ConditionalMLP(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, features: Tensor, layout: MLPLayout, *parameters: Tensor) -> Tensor:
-        tables, layers = parameters[: layout.n_tables], parameters[layout.n_tables :]
-        joined = [torch.cat([weight, bias[:, None]], 1) for weight, bias in zip(layers[::2], layers[1::2], strict=True)]
-        learned = [Learned(value[None], torch.empty_like(value)[None]) for value in (*tables, *joined)]
-        ctx.tables, ctx.layers = learned[: layout.n_tables], learned[layout.n_tables :]
-        inputs = torch.cat([features, features.new_ones(len(features), 1)], 1)
-        ctx.mlp = StackedMLP(layout, ctx.layers, ctx.tables, inputs[None])
+        ctx.mlp = single_mlp(layout, features, parameters)
         out: Tensor = ctx.mlp.forward()[0]
         return out
 
@@ -294,7 +299,7 @@ class ConditionalMLP(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         ctx.mlp.backward(grad_out[None])
-        grads = [table.grad[0] for table in ctx.tables]
-        for layer in ctx.layers:
+        grads = [table.grad[0] for table in ctx.mlp.tables]
+        for layer in ctx.mlp.layers:
             grads += [layer.grad[0, :, :-1], layer.grad[0, :, -1]]
         return ctx.mlp.grad_inputs()[0] if ctx.needs_input_grad[0] else None, None, *grads

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 from torch import Tensor
 
-from eber.aggregates import CHUNK_ELEMENTS, at_label
+from eber.aggregates import at_label
 from eber.distributions import soft_bound, standard_normal_draws
 from eber.inference import entropy, in_chunks
 from eber.model import EBERNetworks
 
-MIN_ROWS, MAX_ROWS = 256, 2048
-"""Diagnostics look at no more training rows than this; they are drawn evenly."""
+MIN_ROWS, MAX_ROWS, MAX_ELEMENTS = 256, 2048, 1 << 21
+"""Diagnostics look at no more training rows than this, and with many environments at fewer, so that arrays stay within
+MAX_ELEMENTS; the rows are drawn evenly."""
 COLLAPSE_DRAWS = 16
 
 
@@ -72,7 +73,7 @@ def diagnose(module: EBERNetworks, x: Tensor, y: Tensor, e: Tensor, learned_weig
     components when the posteriors were.
     """
     outputs = 2 * module.latent_dim * module.n_classes * module.n_environments
-    n_rows = min(MAX_ROWS, max(MIN_ROWS, CHUNK_ELEMENTS // outputs))  # bounded memory with many environments
+    n_rows = min(MAX_ROWS, max(MIN_ROWS, MAX_ELEMENTS // outputs))
     if len(x) > n_rows:
         rows = torch.linspace(0, len(x) - 1, n_rows).long()
         x, y, e = x[rows], y[rows], e[rows]

@@ -88,8 +88,7 @@ def expected_sigmoid(mean: Tensor, variance: Tensor) -> Tensor:
     A probit of a Gaussian is a probit, E[Phi(s t)] = Phi(s mean / sqrt(1 + s^2 variance)), and the weights of the
     mixture sum to one, so that with Phi(a) = (1 + erf(a / sqrt(2))) / 2 only erf is left to sum.
     """
-    total, half, twice_variance = torch.full_like(mean, 0.5), torch.empty_like(mean), 2 * variance
-    for weight, slope in zip(PROBIT_WEIGHTS, PROBIT_SLOPES, strict=True):
-        torch.add(twice_variance, 2 * slope**-2, out=half).rsqrt_().mul_(mean).erf_()
-        total.add_(half, alpha=weight / 2)
-    return total.clamp_(0.0, 1.0)  # the weights sum to one only up to rounding
+    slopes, weights = (mean.new_tensor(values) for values in (PROBIT_SLOPES, PROBIT_WEIGHTS))  # (8,)
+    a = (2 * variance)[..., None, :] + 2 / slopes[:, None].square()  # (..., 8, B)
+    a.rsqrt_().mul_(mean[..., None, :]).erf_()
+    return (0.5 * weights @ a).add_(0.5).clamp_(0.0, 1.0)  # the weights sum to one only up to rounding

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from eber.aggregates import Conditionals, row_chunks
 from eber.distributions import MAX_QUADRATURE_DIM, expected_sigmoid, gauss_hermite, standard_normal_draws
 from eber.model import EBERNetworks
-from eber.networks import ConditionalNetwork
+from eber.networks import ConditionalNetwork, Plans
 from eber.posteriors import GridPosterior, SuppliedPosteriors
 
 QUADRATURE_NODES = {1: 32, 2: 16}
@@ -124,14 +124,15 @@ def predict(
             points = K * m * (1 if rule is None else rule[1].numel())
         networks = [network for network in (module.g, module.f0) if network is not None]
         widest = max(widest_layer(network, x[:1]) for network in networks)
+        plans: Plans = {}
         for rows in row_chunks(n, max(widest, points * max(K, module.latent_dim))):
             log_p_e = log_p_e_given_x[:, rows]
             if posteriors is None:
-                c = module.conditionals(x[rows], log_p_e)
+                c = module.conditionals(x[rows], log_p_e, plans)
                 p_k, mean = c.log_p_y_given_xe.exp(), c.mu
                 p_y = _average_components(module, c, p_k, rule)
             else:
-                p_k = module.log_p_y_given_xe(x[rows]).exp()
+                p_k = module.log_p_y_given_xe(x[rows], plans).exp()
                 p_y, mean = _average_grid(module, posteriors(x[rows].numpy()), p_k)
             p_e = log_p_e.exp()  # (m, B)
             p_e_given_x[rows] = p_e.numpy().T

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from eber.aggregates import Conditionals
 from eber.distributions import soft_bound
-from eber.networks import ConditionalNetwork, Featurizer, build_network, multilayer
+from eber.networks import ConditionalNetwork, Featurizer, Plans, build_network, multilayer
 
 
 class EBERNetworks(nn.Module):
@@ -122,22 +122,27 @@ class EBERNetworks(nn.Module):
         joint = self.log_membership()[:, e] + log_p_e_given_x
         return torch.softmax(joint.detach(), 0), torch.logsumexp(joint, 0)
 
-    def log_p_y_given_xe(self, x: Tensor) -> Tensor:
+    def log_p_y_given_xe(self, x: Tensor, plans: Plans | None = None) -> Tensor:
         """f0, (K, m, B)."""
-        return torch.log_softmax(self.f0(x), 0)
+        return torch.log_softmax(self.f0(x, plans), 0)
 
     def log_p_y_given_z(self, z: Tensor) -> Tensor:
         """f1, (L, ...) -> (K, ...)."""
         logits = self.f1(z.flatten(1).T).T  # (K, ...)
         return torch.log_softmax(logits, 0).view(-1, *z.shape[1:])
 
-    def conditionals(self, x: Tensor, log_p_e_given_x: Tensor | None = None) -> Conditionals:
-        """Everything the aggregates need for these rows; `log_p_e_given_x` (m, B) takes h's place when given."""
+    def conditionals(
+        self, x: Tensor, log_p_e_given_x: Tensor | None = None, plans: Plans | None = None
+    ) -> Conditionals:
+        """Everything the aggregates need for these rows; `log_p_e_given_x` (m, B) takes h's place when given.
+
+        `plans`: see `ConditionalNetwork.forward`.
+        """
         assert self.g is not None, "these posteriors are supplied, not learned"
-        mu, log_sigma = soft_bound(self.g(x), self.bounds).split(self.latent_dim)  # (L, K, m, B) each
+        mu, log_sigma = soft_bound(self.g(x, plans), self.bounds).split(self.latent_dim)  # (L, K, m, B) each
         return Conditionals(
             mu=mu,
             log_sigma=log_sigma,
-            log_p_y_given_xe=self.log_p_y_given_xe(x),
+            log_p_y_given_xe=self.log_p_y_given_xe(x, plans),
             log_p_e_given_x=self.log_p_e_given_x(x) if log_p_e_given_x is None else log_p_e_given_x,
         )

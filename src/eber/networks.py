@@ -15,10 +15,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from eber.conditional_mlp import ConditionalMLP, MLPLayout
+from eber.conditional_mlp import ConditionalMLP, MLPLayout, StackedMLP, single_mlp
 from eber.stack import ModuleStack
 
 Featurizer = str | Callable[..., nn.Module]
+Plans = dict[tuple[nn.Module, int], StackedMLP]
+"""Arrays of networks, by network and number of rows."""
 
 IMAGES_AT_ONCE = 128
 
@@ -111,12 +113,27 @@ class ConditionalNetwork(nn.Module):
         """What enters the first layer in place of x, (B, in_features)."""
         return x if self.extractor is None else self.extractor(x)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Outputs for every combination of contexts, ``(out, *contexts, B)``."""
+    def forward(self, x: Tensor, plans: Plans | None = None) -> Tensor:
+        """Outputs for every combination of contexts, ``(out, *contexts, B)``.
+
+        With `plans`, without autograd: arrays are kept there from call to call, and an output is valid until the next
+        call. Parameters must not change meanwhile.
+        """
+        features = self.features(x)
+        if plans is None:
+            out: Tensor = ConditionalMLP.apply(features, self.layout, *self._learned())
+            return out
+        mlp = plans.get((self, len(x)))
+        if mlp is None:
+            mlp = plans[self, len(x)] = single_mlp(self.layout, features, self._learned())
+        else:
+            mlp.inputs[0, :, :-1] = features
+        return mlp.forward()[0]
+
+    def _learned(self) -> list[nn.Parameter]:
+        """The tables, then weight and bias of each layer after the extractor."""
         layers = [f"{layer}.{part}" for layer in self.layer_names for part in ("weight", "bias")]
-        parameters = [self.get_parameter(name) for name in (*self.table_names, *layers)]
-        out: Tensor = ConditionalMLP.apply(self.features(x), self.layout, *parameters)
-        return out
+        return [self.get_parameter(name) for name in (*self.table_names, *layers)]
 
     @property
     def layout(self) -> MLPLayout:
