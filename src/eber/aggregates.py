@@ -16,8 +16,8 @@ from torch import Tensor
 from eber.distributions import log_normal
 
 CHUNK_ELEMENTS = 1 << 19
-"""Largest number of float64 elements (4 MiB) in an array that grows with the number of rows: memory is bounded, and what
-one operation writes is still in the cache when the next one reads it."""
+"""Largest number of float64 elements (4 MiB) in an array that grows with the number of rows: memory is bounded, and
+what one operation writes is still in the cache when the next one reads it."""
 
 
 def at_label(values: Tensor, y: Tensor, axis: int) -> Tensor:
