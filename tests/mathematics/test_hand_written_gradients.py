@@ -15,7 +15,8 @@ from eber.networks import build_network
 from eber.objectives.base import Batch, ModelByModel
 from eber.objectives.eber import TERMS, EBERObjective, ExpectationRule
 from eber.objectives.eber_fused import FusedEBERObjective
-from eber.objectives.stratified import Mixture, SampledMixture, Sizes, integrand_rows
+from eber.objectives.sampled import SampledMixture
+from eber.objectives.stratified import Mixture, Sizes, integrand_rows
 from eber.stack import ModuleStack
 from tests.mathematics.conftest import make_batch, make_networks
 

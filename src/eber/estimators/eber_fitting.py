@@ -23,7 +23,7 @@ from eber.objectives.base import Batch, ModelByModel, Objective
 from eber.objectives.eber import EBERObjective, ExpectationRule
 from eber.objectives.eber_fused import FusedEBERObjective
 from eber.objectives.eber_supplied import SuppliedEBERObjective
-from eber.objectives.stratified import N_SAMPLED
+from eber.objectives.sampled import N_SAMPLED
 
 MAX_EXACT_ENVIRONMENTS = 32
 """Up to here ``coupling="auto"`` uses all environments for every row; above, that costs clearly more and gains nothing

@@ -17,7 +17,8 @@ from eber.networks import ConditionalNetwork, stacked_features
 from eber.objectives.base import Batch, LossTerms
 from eber.objectives.decoder import StackedDecoder
 from eber.objectives.eber import TERMS
-from eber.objectives.stratified import LOG2_E, Mixture, SampledMixture, Sizes, integrand_rows
+from eber.objectives.sampled import SampledMixture
+from eber.objectives.stratified import LOG2_E, Mixture, Sizes, integrand_rows
 from eber.stack import ModuleStack
 
 sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input  # one overload: choosing among them takes longer
@@ -31,7 +32,7 @@ class FusedEBERObjective:
     env_loss_weight, tie_weight : float
         As for `EBERObjective`.
     sampled : bool
-        Whether the couplings use a few environments drawn from p(e|x,y) instead of all; see `stratified`.
+        Whether the couplings use a few environments drawn from p(e|x,y) instead of all; see `sampled`.
     """
 
     def __init__(self, env_loss_weight: float = 1.0, tie_weight: float = 0.0, sampled: bool = False) -> None:
