@@ -16,15 +16,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from eber.stack import Learned, aligned
+from eber.stack import Learned, Product
 
 threshold_backward = torch.ops.aten.threshold_backward.grad_input  # one overload: choosing among them takes longer
+add_relu = torch.ops.aten._add_relu.out  # sum and ReLU of the largest arrays in one go
 
 
 @dataclass(frozen=True)
@@ -84,12 +85,13 @@ class StackedMLP:
     ) -> None:
         S, B = inputs.shape[:2]
         self.layers, self.tables, self.inputs = layers, tables, inputs
-        self.first, self._columns = layers[0], inputs.mT
+        self.first, self._columns, self._first_grad = layers[0], inputs.mT, Product(layers[0].grad)
         width = self.first.value.shape[1]
         self._layers: list[_Layer] = []
         self._spread: _Spread | None = None
         if layout.n_layers == 0:
             self._x_term = inputs.new_empty(S, width, B)
+            self._to_x_term = Product(self._x_term)
             self.out = self._x_term.view(S, -1, *layout.heads, B)
             return
         if tables:
@@ -99,8 +101,8 @@ class StackedMLP:
         else:
             contexts, activations = (), _Activations(inputs, width, B)
             self._x_term = activations.body
-        if layout.has_relu(0):
-            activations.relu = True
+        self._to_x_term = Product(self._x_term)
+        activations.relu = layout.has_relu(0)
         rest: list[_Affine | _Collapsed] = [_Affine(*layer) for layer in layers[1:]]
         if layout.collapses:
             rest[-2:] = [_Collapsed(layers[-2], layers[-1])]
@@ -115,10 +117,10 @@ class StackedMLP:
 
     def forward(self) -> Tensor:
         """``head(representation(relu(... relu(W [x; y; e] + b))))``, (S, out, *contexts, B); overwritten next time."""
-        torch.bmm(self.first.value, self._columns, out=self._x_term)
+        self._to_x_term.of(self.first.value, self._columns)
         if self._spread is not None:
             self._spread.forward()
-        if self._layers:
+        elif self._layers:
             self._start.finish()
         for layer in self._layers:
             layer.forward()
@@ -130,7 +132,7 @@ class StackedMLP:
         for layer in reversed(self._layers):
             grad = layer.backward(grad)
         self._grad_x_term = grad if self._spread is None else self._spread.backward()
-        torch.bmm(self._grad_x_term, self.inputs, out=self.first.grad)
+        self._first_grad.of(self._grad_x_term, self.inputs)
 
     def grad_inputs(self) -> Tensor:
         """Gradient of the rows of the last `backward`, (S, B, D)."""
@@ -167,16 +169,17 @@ class _Layer:
         self.weights, self.inputs, self.target = weights, inputs, target
         shape = (len(inputs.full), weights.width, inputs.size)
         self.out = inputs.full.new_empty(shape) if target is None else target.body
+        self._to_out, self._to_grad = Product(self.out), Product(weights.grad)
 
     def forward(self) -> None:
         self.weights.refresh()
-        torch.bmm(self.weights.value, self.inputs.full, out=self.out)
+        self._to_out.of(self.weights.value, self.inputs.full)
         if self.target is not None:
             self.target.finish()
 
     def backward(self, grad: Tensor) -> Tensor:
         """Gradient of what the inputs were before their ReLU."""
-        torch.bmm(grad, self.inputs.transposed, out=self.weights.grad)
+        self._to_grad.of(grad, self.inputs.transposed)
         self.weights.settle()
         grad = torch.bmm(self.weights.transposed, grad, out=self.inputs.grad)
         if self.inputs.relu:
@@ -205,9 +208,10 @@ class _Collapsed:
         self.inner, self.outer, self.width = inner, outer, outer.value.shape[1]
         self._matrix, self._bias = outer.value[:, :, :-1], outer.value[:, :, -1]
         self._matrix_transposed, self._inner_transposed = self._matrix.mT, inner.value.mT
-        self._grad_matrix, self._grad_bias = outer.grad[:, :, :-1], outer.grad[:, :, -1]
+        self._grad_bias = outer.grad[:, :, -1]
         shape = (len(inner.value), self.width, inner.value.shape[2])
-        self.value, self.grad = aligned(inner.value, *shape), aligned(inner.value, *shape)
+        self.value, self.grad = inner.value.new_empty(shape), inner.value.new_empty(shape)
+        self._inner_grad, self._matrix_grad = Product(inner.grad), Product(outer.grad[:, :, :-1])
         self._value_bias, self._grad_value_bias = self.value[:, :, -1], self.grad[:, :, -1]
         self.transposed = self.value[:, :, :-1].mT
 
@@ -218,13 +222,13 @@ class _Collapsed:
 
     def settle(self) -> None:
         """Hand the gradient of the product on to the two layers."""
-        torch.bmm(self._matrix_transposed, self.grad, out=self.inner.grad)
-        torch.bmm(self.grad, self._inner_transposed, out=self._grad_matrix)
+        self._inner_grad.of(self._matrix_transposed, self.grad)
+        self._matrix_grad.of(self.grad, self._inner_transposed)
         self._grad_bias.copy_(self._grad_value_bias)
 
 
 class _Spread:
-    """The sum of (S, H, B) and one table (S, H, size) for each context, (S, H, *contexts, B), and its gradient."""
+    """Activations from the sum of (S, H, B) and one table (S, H, size) for each context, (S, H, *contexts, B)."""
 
     def __init__(self, x_term: Tensor, tables: Sequence[Learned], one_hot: Tensor | None) -> None:
         S, H, B = x_term.shape
@@ -233,7 +237,7 @@ class _Spread:
         if one_hot is not None:
             sizes[0] = one_hot.shape[2] // B
             self._slots = x_term.new_empty(S, H, one_hot.shape[2])  # W_y[y] of every slot
-            self._one_hot_transposed = one_hot.mT
+            self._one_hot_transposed, self._slotted_grad = one_hot.mT, Product(tables[0].grad)
         self.contexts = tuple(sizes)
         self.activations = _Activations(x_term, H, B * torch.Size(sizes).numel())
         whole = self.activations.body.unflatten(2, (*sizes, B))
@@ -245,33 +249,49 @@ class _Spread:
             out = whole if i == len(tables) - 1 else x_term.new_empty(S, H, *sizes[: i + 1], B)
             self._terms.append((term.unsqueeze(-2), addend, out))
             term = out
-        self._steps_back: list[tuple[int, Tensor, Tensor]] = []
+        self._steps_back: list[_StepBack] = []
 
     def forward(self) -> None:
         if self.one_hot is not None:
             torch.bmm(self.tables[0].value, self.one_hot, out=self._slots)
-        for term, addend, out in self._terms:
+        *first, last = self._terms
+        for term, addend, out in first:
             torch.add(term, addend, out=out)
+        term, addend, out = last
+        (add_relu if self.activations.relu else torch.add)(term, addend, out=out)
 
     def backward(self) -> Tensor:
         """Undo the sums, last context first; write the gradients of the tables, return that of (S, H, B)."""
         if not self._steps_back:
             self._plan_backward()
-        for axis, grad, out in self._steps_back:
-            table = self.tables[axis - 2]
-            if axis == 2 and self.one_hot is not None:
-                torch.bmm(grad.flatten(2), self._one_hot_transposed, out=table.grad)
+        for step in self._steps_back:
+            if step.axis == 2 and self.one_hot is not None:
+                self._slotted_grad.of(step.grad.flatten(2), self._one_hot_transposed)
             else:
-                torch.sum(grad, [other for other in range(2, grad.dim()) if other != axis], out=table.grad)
-            torch.sum(grad, axis, out=out)
-        return out
+                torch.sum(step.grad, -1, out=step.over_rows)  # rows first: torch is slow at axes that do not adjoin
+                if step.other_contexts:
+                    torch.sum(step.over_rows, step.other_contexts, out=self.tables[step.axis - 2].grad)
+            torch.sum(step.grad, step.axis, out=step.out)
+        return self._steps_back[-1].out
 
     def _plan_backward(self) -> None:
         grad = self.activations.grad.unflatten(2, (*self.contexts, -1))
         for axis in range(len(self.tables) + 1, 1, -1):
             out = grad.new_empty(*grad.shape[:axis], *grad.shape[axis + 1 :])
-            self._steps_back.append((axis, grad, out))
+            others = [other for other in range(2, grad.dim() - 1) if other != axis]
+            over_rows = grad.new_empty(grad.shape[:-1]) if others else self.tables[axis - 2].grad
+            self._steps_back.append(_StepBack(axis, grad, over_rows, others, out))
             grad = out
+
+
+class _StepBack(NamedTuple):
+    """One context taken off: its axis, the gradient with it, that summed over rows, the other contexts, without it."""
+
+    axis: int
+    grad: Tensor
+    over_rows: Tensor
+    other_contexts: list[int]
+    out: Tensor
 
 
 def single_mlp(layout: MLPLayout, features: Tensor, parameters: Sequence[Tensor]) -> StackedMLP:

@@ -69,10 +69,6 @@ class EBERNetworks(nn.Module):
         bounds = None if latent_bounds is None else torch.tensor(latent_bounds).repeat_interleave(latent_dim)
         self.bounds: Tensor | None
         self.register_buffer("bounds", None if bounds is None else bounds.view(-1, 1, 1, 1), persistent=False)
-        self.class_index: Tensor
-        self.environment_index: Tensor
-        self.register_buffer("class_index", torch.arange(n_classes)[:, None], persistent=False)
-        self.register_buffer("environment_index", torch.arange(n_environments)[:, None], persistent=False)
         self.g = network((n_classes, n_environments), 2 * latent_dim) if learn_posterior else None
         self.f0 = network((n_environments,), n_classes)
         self.h = network((), n_environments)

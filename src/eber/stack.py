@@ -12,17 +12,28 @@ ALIGNMENT = 16
 """Entries: 64 bytes in float32."""
 
 
-def aligned(like: Tensor, *shape: int) -> Tensor:
-    """An array (S, *shape) with undefined content, whose part of each model begins at a multiple of ALIGNMENT."""
-    size = torch.Size(shape[1:]).numel()
-    return like.new_empty(shape[0], -(-size // ALIGNMENT) * ALIGNMENT)[:, :size].unflatten(1, shape[1:])
-
-
 class Learned(NamedTuple):
     """An array of parameters of all S modules, (S, *shape), and where its gradient belongs."""
 
     value: Tensor
     grad: Tensor
+
+
+class Product:
+    """Where a product of S matrices goes, whatever its place in memory.
+
+    torch multiplies stacks of small matrices several times as fast into an array without gaps, which parameters that
+    begin at multiples of ALIGNMENT do not form: there the product is worked out beside its place and copied.
+    """
+
+    def __init__(self, place: Tensor) -> None:
+        self.place = place
+        self._dense = place if place.is_contiguous() else torch.empty_like(place, memory_format=torch.contiguous_format)
+
+    def of(self, a: Tensor, b: Tensor) -> Tensor:
+        """Write (S, i, j) times (S, j, k); returns its place."""
+        torch.bmm(a, b, out=self._dense)
+        return self.place if self._dense is self.place else self.place.copy_(self._dense)
 
 
 class ModuleStack:

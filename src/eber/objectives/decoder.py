@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from eber.stack import ModuleStack
+from eber.stack import ModuleStack, Product
 
 
 class StackedDecoder:
@@ -33,6 +33,7 @@ class StackedDecoder:
         self.points, self.grad_points = points.view(S, -1, C * B), grad_points.view(S, -1, C * B)
         self.label, self.log_lik = label[:, :, None], log_lik
         self.first = stack.learned(self.names[0])
+        self._first_grad = Product(self.first.grad)
         self._points_transposed, self._transposed = self.points.mT, self.first.value.mT
         self._logits, self._grad = points.new_empty(2, S, K, C * B)
         self._log_p = points.new_empty(S, K, C, B)
@@ -49,7 +50,7 @@ class StackedDecoder:
         torch.sub(self.label, torch.exp(self._log_p, out=self._grad_by_draw), out=self._grad_by_draw)
         self._grad_by_draw.mul_(weight[:, None])
         torch.sum(self._log_p.mul_(self.label), 1, out=self.log_lik)
-        torch.bmm(self._grad, self._points_transposed, out=self.first.grad)
+        self._first_grad.of(self._grad, self._points_transposed)
         # The row of ones takes part: a product with a single row rounds differently in stacks of one and of many.
         torch.bmm(self._transposed, self._grad, out=self.grad_points)
 

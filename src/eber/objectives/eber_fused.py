@@ -61,6 +61,7 @@ class _Plan:
         new = stack.vector.new_empty
         self.stack, self.module, self.objective, self.n_rows = stack, module, objective, B
         # Slot k of a row stands for class (y + k) mod K, so that slot 0 is the observed label.
+        self._classes = torch.arange(K)[:, None]
         self._slots = torch.zeros(S, K, B, dtype=torch.int64)
         self._slots_in_a_row, self._slot_index = self._slots.view(S, 1, -1), self._slots[:, :, None].expand(S, K, m, B)
         self._one_hot = new(S, K, K * B)
@@ -68,6 +69,8 @@ class _Plan:
 
         kind = SampledMixture if objective.sampled else Mixture
         self.mixture = mixture = kind(Sizes(S, K, m, module.latent_dim, B), objective.tie_weight, stack.vector)
+        self._noise = mixture.noise.unbind()
+        self._uniform = mixture.uniform.unbind() if isinstance(mixture, SampledMixture) else ()
         self._x = None if module.f0.extractor else stack.vector.new_ones(S, B, batch.x.shape[2] + 1)
         self.g = _Network(stack, "g", B, self._x, self._one_hot)
         self.f0, self.h = (_Network(stack, name, B, self._x) for name in ("f0", "h"))
@@ -103,8 +106,8 @@ class _Plan:
     def forward(self, batch: Batch, generators: Sequence[torch.Generator]) -> Tensor:
         """The loss and its terms, (7, S)."""
         module, mixture, y = self.module, self.mixture, batch.y
-        torch.add(y[:, None], module.class_index, out=self._slots).remainder_(module.n_classes)
-        torch.eq(self._slots_in_a_row, module.class_index, out=self._one_hot)
+        torch.add(y[:, None], self._classes, out=self._slots).remainder_(module.n_classes)
+        torch.eq(self._slots_in_a_row, self._classes, out=self._one_hot)
         self.bound.forward(self._in_slots(self.g.forward()))
         torch.log_softmax(self.f0.forward(), 1, out=self._p_y)  # (S, K, m, B), classes in their own order
         torch.gather(self._p_y, 1, self._slot_index, out=mixture.lp_y)
@@ -121,10 +124,10 @@ class _Plan:
 
     def _draw(self, e: Tensor, generators: Sequence[torch.Generator]) -> None:
         mixture = self.mixture
-        for of_model, generator in zip(mixture.noise, generators, strict=True):
+        for of_model, generator in zip(self._noise, generators, strict=True):
             of_model.normal_(generator=generator)
         if isinstance(mixture, SampledMixture):
-            for of_model, generator in zip(mixture.uniform, generators, strict=True):
+            for of_model, generator in zip(self._uniform, generators, strict=True):
                 of_model.uniform_(generator=generator)
             mixture.choose(e)
         mixture.draw()
@@ -185,13 +188,13 @@ class _Own:
     """Every environment is its own component."""
 
     def __init__(self, stack: ModuleStack, module: EBERNetworks, mixture: Mixture, lp_h: Tensor) -> None:
-        self.index, self.mixture, self.lp_h = module.environment_index, mixture, lp_h
+        self.mixture, self.lp_h = mixture, lp_h
         self.has_own_row = lp_h is not mixture.lp_e
         """Whether log p(observed environment|x) is not simply lp_e of the observed one."""
 
     def forward(self, e: Tensor) -> None:
         """Fill in the weights of the components for the observed environment, and its log-probability if need be."""
-        observed = torch.eq(self.index, e[:, None], out=self.mixture.observed)
+        observed = self.mixture.observed.zero_().scatter_(1, e[:, None], 1.0)
         if self.has_own_row:
             self.mixture.log_p_observed.copy_((observed * self.lp_h).sum(1, keepdim=True))
 
