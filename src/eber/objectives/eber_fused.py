@@ -71,20 +71,27 @@ class _Plan:
         self.mixture = mixture = kind(Sizes(S, K, m, module.latent_dim, B), objective.tie_weight, stack.vector)
         self._noise = mixture.noise.unbind()
         self._uniform = mixture.uniform.unbind() if isinstance(mixture, SampledMixture) else ()
-        self._x = None if module.f0.extractor else stack.vector.new_ones(S, B, batch.x.shape[2] + 1)
-        self.g = _Network(stack, "g", B, self._x, self._one_hot)
-        self.f0, self.h = (_Network(stack, name, B, self._x) for name in ("f0", "h"))
+        inputs = None if module.f0.extractor else stack.vector.new_ones(S, B, batch.x.shape[2] + 1)
+        self._rows = None if inputs is None else inputs[..., :-1]
+        self.g = _Network(stack, "g", B, inputs, self._one_hot)
+        self.f0, self.h = (_Network(stack, name, B, inputs) for name in ("f0", "h"))
         self._theta_index = self._slots[:, None, :, None].expand(mixture.theta.shape)
         self.bound = _SoftBound(module.bounds, mixture.theta)
+        self._draw_weights = torch.empty_like(mixture.log_lik)
         self.f1 = StackedDecoder(
-            stack, module.f1, mixture.points, self._one_hot[:, :, :B], mixture.log_lik, mixture.grad_points
+            stack,
+            module.f1,
+            mixture.points,
+            self._one_hot[:, :, :B],
+            self._draw_weights,
+            mixture.log_lik,
+            mixture.grad_points,
         )
         self._lp_h = new(S, m, B) if self.supplied else mixture.lp_e
         self.membership = (_Own if module.membership is None else _Shared)(stack, module, mixture, self._lp_h)
         self._p_y, self._grad_y, self._grad_logits_y = new(3, S, K, m, B)
         self._grad_lp_h, self._grad_logits_h = new(2, S, m, B)
         self._bound_weights, self._tie_weights = mixture.weights.unbind(1)
-        self._draw_weights = torch.empty_like(self._tie_weights)
         self._mixing = _mixing(K, objective, self.membership.has_own_row).to(stack.vector) / B
         self._integrands = mixture.integrands.flatten(2)
         self._weights_transposed = mixture.weights.flatten(2).mT
@@ -97,8 +104,8 @@ class _Plan:
 
     def see(self, x: Tensor) -> None:
         """Work out what enters the networks in place of x."""
-        if self._x is not None:
-            self._x[..., :-1] = x
+        if self._rows is not None:
+            self._rows.copy_(x)
         else:
             for network in (self.g, self.f0, self.h):
                 network.extract(x)
@@ -117,10 +124,11 @@ class _Plan:
         mixture.weigh()
         self.membership.forward(batch.e)
         self._draw(batch.e, generators)
-        self.f1(torch.add(self._bound_weights, self._tie_weights, alpha=mixture.tie_weight, out=self._draw_weights))
+        torch.add(self._bound_weights, self._tie_weights, alpha=mixture.tie_weight, out=self._draw_weights)
+        self.f1()
         mixture.differentiate()
         torch.bmm(self._integrands, self._weights_transposed, out=self._sums)
-        return self._mixing @ self._sums_by_model
+        return torch.mm(self._mixing, self._sums_by_model)
 
     def _draw(self, e: Tensor, generators: Sequence[torch.Generator]) -> None:
         mixture = self.mixture
