@@ -180,4 +180,4 @@ def test_the_temperature_undoes_a_scaling_of_the_logits(factor):
 
 def test_a_diagnostic_reads_as_a_sentence_with_its_figures(good):
     text = str(good.diagnostics_[0])
-    assert text.startswith("entropy of the mean p(e|x) = 1.79 (threshold 0.896): a few environments take all")
+    assert text.startswith("entropy of the mean p(e|x) = 1.79 (threshold 0.896): a few environments take far")

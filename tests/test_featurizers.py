@@ -129,3 +129,49 @@ def test_dropout_and_batch_norm_work_in_training_and_rest_in_prediction(classifi
     proba = first.predict_proba(X)
     np.testing.assert_array_equal(first.predict_proba(X), proba)
     np.testing.assert_allclose(first.predict_proba(X[:1]), proba[:1], atol=1e-12)  # one row is no batch
+
+
+def test_batch_norm_with_a_last_batch_of_one_row_is_refused_before_training():
+    with pytest.raises(ValueError, match="a batch has one row"):
+        ERMClassifier(featurizer=with_dropout_and_batch_norm, batch_size=len(X) - 1).fit(X, y)
+
+
+def frozen(input_shape, representation_dim):
+    return nn.Sequential(nn.Linear(*input_shape, representation_dim), nn.ReLU()).requires_grad_(False)
+
+
+@pytest.mark.parametrize("featurizer", [frozen, lambda input_shape, representation_dim: nn.Identity()])
+@pytest.mark.parametrize("classifier", CLASSIFIERS)
+def test_a_featurizer_without_anything_to_learn_stays_as_it_is(classifier, featurizer):
+    """Features of a network that was trained elsewhere, or none at all."""
+    fitted = classifier(featurizer=featurizer, representation_dim=X.shape[1], epochs=1, random_state=0)
+    fitted.fit(X, y, environments=e)
+    assert np.isfinite(fitted.predict_proba(X)).all()
+    if featurizer is frozen:
+        extractor = next(m for m in fitted.module_.modules() if isinstance(m, nn.Sequential) and len(m) == 2)
+        with torch.random.fork_rng():
+            torch.manual_seed(fitted.seed_)
+            start = frozen((X.shape[1],), X.shape[1])
+        torch.testing.assert_close(extractor[0].weight.float(), start[0].weight)
+
+
+def test_a_module_that_the_callable_keeps_is_neither_trained_nor_shared():
+    kept = nn.Sequential(nn.Linear(X.shape[1], 4), nn.ReLU())
+    before = kept[0].weight.clone()
+    clf = EBERClassifier(featurizer=lambda shape, width: kept, representation_dim=4, epochs=1, random_state=0)
+    first = clf.fit(X, y, environments=e).predict_proba(X)
+    assert torch.equal(kept[0].weight, before)
+    assert clf.module_.g.extractor is not clf.module_.h.extractor
+    np.testing.assert_array_equal(clf.fit(X, y, environments=e).predict_proba(X), first)
+
+
+@pytest.mark.parametrize(
+    ("featurizer", "message"),
+    [
+        (nn.Linear(3, 32), "featurizer is a module"),
+        (lambda shape: nn.Identity(), "is called as featurizer"),
+    ],
+)
+def test_a_featurizer_that_cannot_be_called_so_is_refused(featurizer, message):
+    with pytest.raises(TypeError, match=message):
+        ERMClassifier(featurizer=featurizer).fit(X, y)

@@ -75,7 +75,7 @@ def test_weights_that_are_no_distribution_are_refused(weights, message):
 
 
 def test_weights_of_an_unknown_name_are_refused_after_the_fit_too():
-    with pytest.raises(ValueError, match="'learned', 'uniform' or a callable, not 'oracle'"):
+    with pytest.raises(ValueError, match=r"'prediction_weights' parameter .* Got 'oracle'"):
         fit(epochs=1).set_params(prediction_weights="oracle").predict_proba(X)
 
 

@@ -15,7 +15,6 @@ from eber import (
     fit_together,
 )
 from eber.datasets.parametric import ParametricParameters, draw
-from eber.estimators import base
 from eber.exceptions import NonFiniteLossError
 
 # Fits of a few epochs are not good fits, and are not meant to be.
@@ -109,6 +108,24 @@ def test_global_generators_are_left_alone():
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_what_may_differ_within_a_stack_is_declared():
-    """A parameter that changes the shape of a step must not be among them."""
-    assert {"random_state", "penalty_weight", "verbose", "n_threads"} == base.FREE_PARAMETERS
+@pytest.mark.parametrize("first", [ERMClassifier, EBERClassifier])
+def test_methods_that_need_environments_get_them_whatever_comes_first(first):
+    """ERM has no use for environments; others on the same table have."""
+    given, kinds = table(), (ERMClassifier, EBERClassifier, VRExClassifier)
+    together = [kind(epochs=2, random_state=0) for kind in (first, *(kind for kind in kinds if kind is not first))]
+    fit_together(together, [given])
+    for classifier in together:
+        alone = type(classifier)(epochs=2, random_state=0).fit(given.X, given.y, environments=given.environments)
+        assert_same_fit(classifier, alone, given.X)
+
+
+def test_only_what_leaves_a_step_as_it_is_may_differ_within_a_stack():
+    given = table()
+
+    def shape(**parameters):
+        classifier = VRExClassifier(**parameters)
+        return classifier._begin(*given, 0, torch.Generator()).shape
+
+    assert shape(random_state=1) == shape(random_state=2, penalty_weight=5.0, verbose=1, n_threads=2)
+    for change in ({"learning_rate": 0.1}, {"batch_size": 8}, {"epochs": 2}, {"clip_norm": 1.0}, {"hidden_dims": (5,)}):
+        assert shape(**change) != shape()

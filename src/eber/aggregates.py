@@ -20,6 +20,16 @@ CHUNK_ELEMENTS = 1 << 19
 what one operation writes is still in the cache when the next one reads it."""
 
 
+Rule = tuple[Tensor, Tensor]
+"""An integration rule: points (L, Q) and weights (Q,) for expectations over a standard normal."""
+
+
+def parts_of(rule: Rule, elements_per_point: int) -> list[Rule]:
+    """The rule in parts whose arrays, for a single row, stay below CHUNK_ELEMENTS; what they give adds up."""
+    size = max(1, CHUNK_ELEMENTS // elements_per_point)
+    return list(zip(rule[0].split(size, 1), rule[1].split(size), strict=True))
+
+
 def at_label(values: Tensor, y: Tensor, axis: int) -> Tensor:
     """Entry of the class axis that each row's label picks: (..., K, ..., B) -> (..., ..., B)."""
     shape = values.shape

@@ -90,22 +90,25 @@ def diagnose(module: EBERNetworks, x: Tensor, y: Tensor, e: Tensor, learned_weig
 
 
 def _environment_signs(log_p: NDArray[np.float64], e: NDArray[np.int64]) -> list[Diagnostic]:
-    m = log_p.shape[1]
+    shares = np.bincount(e, minlength=log_p.shape[1]) / len(e)
+    of_shares, cross_entropy = float(entropy(shares)), float(-log_p[np.arange(len(e)), e].mean())
     temperature, gain = best_temperature(log_p, e)
     return [
         _low(
             "entropy of the mean p(e|x)",
             float(entropy(np.exp(log_p).mean(0))),
-            0.5 * math.log(m),
-            "a few environments take all the weight, so prediction hardly averages over environments. Use "
-            "env_loss_weight=1, or the stratified objective instead of the decomposed one.",
+            0.5 * of_shares,
+            "a few environments take far more weight than they have rows, so prediction hardly averages over "
+            "environments. Use env_loss_weight=1, or the stratified objective instead of the decomposed one.",
         ),
-        _high(
+        Diagnostic(
             "cross-entropy of p(e|x)",
-            float(-log_p[np.arange(len(e)), e].mean()),
-            math.log(m),
-            "p(e|x) does not find the environments: its columns are experts, not environments. Do not read them as "
-            "environments and do not adapt; use env_loss_weight > 0 if you want to.",
+            cross_entropy,
+            of_shares,
+            cross_entropy > of_shares - 1e-6,  # not learned at all, it is equal up to rounding
+            "p(e|x) says no more about where a row comes from than the sizes of the environments do: its columns are "
+            "experts, or nothing, but not environments. Do not read them as environments and do not adapt; use "
+            "env_loss_weight > 0 if you want to, and check that environments differ in what x shows.",
         ),
         # A classifier that is nearly always right is always called undertrained by the factor alone, so it must matter.
         Diagnostic(

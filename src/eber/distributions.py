@@ -16,6 +16,8 @@ LOG_2PI = math.log(2 * math.pi)
 
 MAX_QUADRATURE_DIM = 2
 """Above this latent dimension a product rule costs more than sampling."""
+MAX_QUADRATURE_NODES = 200
+"""For each latent axis: beyond it the weights of the outer nodes underflow, and there is nothing left to gain."""
 
 
 def log_normal(z: Tensor, mu: Tensor, log_sigma: Tensor) -> Tensor:
@@ -41,6 +43,11 @@ def gauss_hermite(nodes: int, latent_dim: int) -> tuple[Tensor, Tensor]:
     points : (L, Q) tensor, float64, with Q = nodes ** latent_dim
     weights : (Q,) tensor, float64, summing to one
     """
+    if nodes > MAX_QUADRATURE_NODES:
+        raise ValueError(
+            f"{nodes} quadrature nodes for each latent axis are too many: give at most {MAX_QUADRATURE_NODES}, or ask "
+            f"for {nodes} samples (prediction='monte_carlo')."
+        )
     x, w = np.polynomial.hermite_e.hermegauss(nodes)
     w = w / w.sum()
     grids = np.meshgrid(*[x] * latent_dim, indexing="ij")

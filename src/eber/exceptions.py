@@ -5,6 +5,9 @@ from __future__ import annotations
 import sys
 import warnings
 
+CALLED_THROUGH = ("eber", "sklearn", "joblib")
+"""Packages that stand between a user's line and a warning about it."""
+
 
 class EnvironmentWarning(UserWarning):
     """The environments given to `fit` cannot do what the method needs them for."""
@@ -29,6 +32,6 @@ class ModelFileError(ValueError):
 def warn_user(message: str, category: type[Warning]) -> None:
     """Warn at the line that called the library, however deep inside it (or inside scikit-learn) this is."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("eber", "sklearn"):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in CALLED_THROUGH:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level + 1)

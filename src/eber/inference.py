@@ -6,7 +6,7 @@ Rows are worked through in chunks, so that memory is bounded whatever the number
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from eber.aggregates import Conditionals, row_chunks
+from eber.aggregates import Conditionals, Rule, parts_of, row_chunks
 from eber.distributions import MAX_QUADRATURE_DIM, expected_sigmoid, gauss_hermite, standard_normal_draws
 from eber.model import EBERNetworks
 from eber.networks import ConditionalNetwork, Plans
@@ -23,13 +23,16 @@ from eber.posteriors import GridPosterior, SuppliedPosteriors
 QUADRATURE_NODES = {1: 32, 2: 16}
 """Nodes for each latent axis, by latent dimension."""
 MONTE_CARLO_SAMPLES = 1000
+"""From each component."""
 
 
-def integration_rule(latent_dim: int, method: str, points: int | None, seed: int) -> tuple[Tensor, Tensor]:
+def integration_rule(
+    latent_dim: int, method: str, points: int | None, seed: int, *, samples: int = MONTE_CARLO_SAMPLES
+) -> Rule:
     """Points (L, Q) and weights (Q,) for expectations over a standard normal.
 
     ``"auto"`` means Gauss-Hermite quadrature up to two latent dimensions (no sampling noise, the same answer every
-    time) and Monte Carlo above. `points` counts nodes for each latent axis, or samples.
+    time) and Monte Carlo above. `points` counts nodes for each latent axis, or samples; without it there are `samples`.
     """
     if method == "quadrature" and latent_dim > MAX_QUADRATURE_DIM:
         raise ValueError(
@@ -38,7 +41,7 @@ def integration_rule(latent_dim: int, method: str, points: int | None, seed: int
     if method == "quadrature" or (method == "auto" and latent_dim <= MAX_QUADRATURE_DIM):
         return gauss_hermite(points or QUADRATURE_NODES[latent_dim], latent_dim)
     generator = torch.Generator().manual_seed(seed)
-    return standard_normal_draws(points or MONTE_CARLO_SAMPLES, latent_dim, generator)
+    return standard_normal_draws(points or samples, latent_dim, generator)
 
 
 def widest_layer(network: ConditionalNetwork, row: Tensor) -> int:
@@ -97,7 +100,7 @@ class Prediction:
 def predict(
     module: EBERNetworks,
     x: Tensor,
-    rule: tuple[Tensor, Tensor] | None,
+    rule: Rule | None,
     log_p_e_given_x: Tensor | None = None,
     posteriors: SuppliedPosteriors | None = None,
 ) -> Prediction:
@@ -117,20 +120,19 @@ def predict(
     with torch.inference_mode():
         if log_p_e_given_x is None:
             log_p_e_given_x = in_chunks(module.log_p_e_given_x, x, module.h)
-        # z is evaluated at so many points for each row; of a grid, at the nodes of every environment's window.
+        # z is evaluated at so many points of a row at once; of a grid, at the nodes of every environment's window.
+        rules = [] if rule is None else parts_of(rule, K * m * max(K, module.latent_dim))
         if posteriors is not None:
             points = K * posteriors(x[:1].numpy()).index.size
         else:
-            points = K * m * (1 if rule is None else rule[1].numel())
-        networks = [network for network in (module.g, module.f0) if network is not None]
-        widest = max(widest_layer(network, x[:1]) for network in networks)
+            points = K * m * (rules[0][1].numel() if rules else 1)
         plans: Plans = {}
-        for rows in row_chunks(n, max(widest, points * max(K, module.latent_dim))):
+        for rows in row_chunks(n, max(_widest(module, x), points * max(K, module.latent_dim))):
             log_p_e = log_p_e_given_x[:, rows]
             if posteriors is None:
                 c = module.conditionals(x[rows], log_p_e, plans)
                 p_k, mean = c.log_p_y_given_xe.exp(), c.mu
-                p_y = _average_components(module, c, p_k, rule)
+                p_y = _average_components(module, c, p_k, rules)
             else:
                 p_k = module.log_p_y_given_xe(x[rows], plans).exp()
                 p_y, mean = _average_grid(module, posteriors(x[rows].numpy()), p_k)
@@ -141,11 +143,35 @@ def predict(
     return Prediction(p_y_given_xe, p_e_given_x, mean_z)
 
 
-def _average_components(
-    module: EBERNetworks, c: Conditionals, p_k: Tensor, rule: tuple[Tensor, Tensor] | None
-) -> Tensor:
-    """E[p(y|z)] under q(z;x,e), the components q(z;x,k,e) averaged over p(k|x,e), `p_k` (K, m, B): (K', m, B)."""
-    if rule is None:
+def mean_latent(
+    module: EBERNetworks, x: Tensor, log_p_e_given_x: Tensor, posteriors: SuppliedPosteriors | None = None
+) -> NDArray[np.float64]:
+    """E[z|x] under q(z;x) of n rows, (n, L); parameters as for `predict`."""
+    means, plans = np.empty((len(x), module.latent_dim)), Plans()
+    with torch.inference_mode():
+        points = module.n_classes * posteriors(x[:1].numpy()).index.size if posteriors else 1
+        for rows in row_chunks(len(x), max(_widest(module, x), points)):
+            if posteriors is None:
+                c = module.conditionals(x[rows], log_p_e_given_x[:, rows], plans)
+                p_k, mean = c.log_p_y_given_xe.exp(), c.mu
+            else:
+                p_k = module.log_p_y_given_xe(x[rows], plans).exp()
+                _, mean = _average_grid(module, posteriors(x[rows].numpy()), p_k)
+            means[rows] = (p_k.mul_(log_p_e_given_x[:, rows].exp()) * mean).sum((1, 2)).numpy().T
+    return means
+
+
+def _widest(module: EBERNetworks, x: Tensor) -> int:
+    """The most numbers that any layer of g or f0 puts out for one row."""
+    return max(widest_layer(network, x[:1]) for network in (module.g, module.f0) if network is not None)
+
+
+def _average_components(module: EBERNetworks, c: Conditionals, p_k: Tensor, rules: Sequence[Rule]) -> Tensor:
+    """E[p(y|z)] under q(z;x,e), the components q(z;x,k,e) averaged over p(k|x,e), `p_k` (K, m, B): (K', m, B).
+
+    The integral is in closed form where `rules`, the parts of an integration rule, are none.
+    """
+    if not rules:
         # Two classes and a linear f1: the difference of the logits is Gaussian, whatever the latent dimension.
         decoder = module.f1[0]
         assert isinstance(decoder, nn.Linear)
@@ -155,9 +181,11 @@ def _average_components(
         variance = (slope * c.log_sigma.exp()).square_().sum(0)
         positive = (p_k * expected_sigmoid(mean, variance)).sum(0)  # (m, B)
         return torch.stack([1 - positive, positive])
-    points, weights = rule
-    p_y_given_z = module.log_p_y_given_z(c.component_points(points)).exp()  # (K', Q, K, m, B)
-    return (p_k * torch.einsum("q,jqkeb->jkeb", weights, p_y_given_z)).sum(1)
+    total = torch.zeros(())
+    for points, weights in rules:
+        p_y_given_z = module.log_p_y_given_z(c.component_points(points)).exp()  # (K', Q, K, m, B)
+        total = total + torch.einsum("q,jqkeb->jkeb", weights, p_y_given_z)
+    return (p_k * total).sum(1)
 
 
 def _average_grid(module: EBERNetworks, grid: GridPosterior, p_k: Tensor) -> tuple[Tensor, Tensor]:

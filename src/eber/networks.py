@@ -6,6 +6,7 @@ batch as their last axis: ``(out, K, m, B)``.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -188,14 +189,28 @@ def build_network(
             )
         extractor: nn.Module = ConvolutionalExtractor(input_shape, representation_dim)
     elif callable(featurizer):
-        extractor = featurizer(tuple(input_shape), representation_dim)
-        _check_custom_extractor(extractor, input_shape, representation_dim)
+        extractor = _custom_extractor(featurizer, input_shape, representation_dim)
     else:
         raise ValueError(f"Unknown featurizer {featurizer!r}: choose 'linear', 'mlp', 'cnn', or give a callable.")
     return ConditionalNetwork(extractor, representation_dim, contexts, (), None, **common)
 
 
-def _check_custom_extractor(extractor: object, input_shape: Sequence[int], representation_dim: int) -> None:
+def _custom_extractor(
+    featurizer: Callable[..., nn.Module], input_shape: Sequence[int], representation_dim: int
+) -> nn.Module:
+    """A module of a user's own, in a copy: the callable may hand out one and the same each time."""
+    if isinstance(featurizer, nn.Module):
+        raise TypeError(
+            f"featurizer is a module ({type(featurizer).__name__}); give a callable that returns one, "
+            "for instance lambda input_shape, representation_dim: module."
+        )
+    try:
+        extractor = copy.deepcopy(featurizer(tuple(input_shape), representation_dim))
+    except TypeError as error:
+        raise TypeError(
+            "The featurizer callable is called as featurizer(input_shape, representation_dim), here with "
+            f"{tuple(input_shape)} and {representation_dim}, and returns a torch.nn.Module; it failed: {error}"
+        ) from error
     if not isinstance(extractor, nn.Module):
         raise TypeError(f"The featurizer callable must return a torch.nn.Module, got {type(extractor).__name__}.")
     was_training = extractor.training
@@ -208,6 +223,7 @@ def _check_custom_extractor(extractor: object, input_shape: Sequence[int], repre
             f"The featurizer callable's module maps 2 rows to shape {shape}; it must map them to "
             f"(2, representation_dim={representation_dim})."
         )
+    return extractor
 
 
 def multilayer(in_features: int, hidden_dims: Sequence[int], out_features: int) -> nn.Sequential:

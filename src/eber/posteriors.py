@@ -7,6 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
+
+SUM_TOLERANCE = 1e-4
+"""What is supplied as a distribution may miss a sum of one by so much, as float32 does."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,15 @@ class GridPosterior:
             raise ValueError(
                 f"index names nodes {self.index.min()} to {self.index.max()}, "
                 f"but the grid has nodes 0 to {len(self.z) - 1}."
+            )
+        if not np.isfinite(self.z).all():
+            raise ValueError("The nodes z of a grid posterior hold NaN or infinity.")
+        missed = np.abs(special.logsumexp(self.log_q, axis=3))  # NaN where log_q is
+        if not (missed < SUM_TOLERANCE).all():
+            n, k, e = (int(i) for i in np.argwhere(~(missed < SUM_TOLERANCE))[0])
+            raise ValueError(
+                f"log_q of row {n}, class {k}, environment {e} is no distribution over its window: the log-sum-exp "
+                f"must be 0, and it is off by {missed[n, k, e]:.3g}."
             )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from eber.aggregates import Conditionals, at_label, row_chunks
+from eber.aggregates import Conditionals, Rule, at_label, parts_of, row_chunks
 from eber.model import EBERNetworks
 
 
@@ -85,28 +85,35 @@ class RowTerms:
     w: NDArray[np.float64]
 
 
-def theorem_rows(
-    module: EBERNetworks, x: Tensor, rule: tuple[Tensor, Tensor], log_p_e_given_x: Tensor | None = None
-) -> RowTerms:
+def theorem_rows(module: EBERNetworks, x: Tensor, rule: Rule, log_p_e_given_x: Tensor | None = None) -> RowTerms:
     """Every term of Theorem 1 for every row, label and environment."""
-    points, weights = rule
-    K, m, Q = module.n_classes, module.n_environments, weights.numel()
+    K, m = module.n_classes, module.n_environments
+    pairs = (K * m) ** 2 * module.latent_dim  # each component's points under each component
+    rules = parts_of(rule, pairs)
     parts = []
     with torch.no_grad():
-        for rows in row_chunks(len(x), Q * (K * m) ** 2 * module.latent_dim):
+        for rows in row_chunks(len(x), rules[0][1].numel() * pairs):
             log_p_e = None if log_p_e_given_x is None else log_p_e_given_x[:, rows]
             c = module.conditionals(x[rows], log_p_e)
             B = x[rows].shape[0]
-            labels = [theorem_terms(c, module, torch.full((B,), k), points, weights) for k in range(K)]
+            labels = [
+                _summed([theorem_terms(c, module, torch.full((B,), k), *part) for part in rules]) for k in range(K)
+            ]
             L_ye = torch.stack([t.likelihood - t.kl for t in labels])  # (K, m, B)
             posterior = torch.stack([t.posterior_coupling for t in labels])
             coupled = torch.stack([t.posterior_coupling - t.prior_coupling for t in labels])
             r = torch.stack([c.log_p_e_given_xy(torch.full((B,), k)).exp() for k in range(K)])
             bound = (r * (L_ye + coupled)).sum(1)  # (K, B)
-            prior = prior_discrepancy(c, points, weights)  # (m, B)
+            prior = torch.stack([prior_discrepancy(c, *part) for part in rules]).sum(0)  # (m, B)
             arrays = (L_ye, posterior, prior, bound, c.log_w.exp())
             parts.append(tuple(a.movedim(-1, 0).numpy() for a in arrays))
     return RowTerms(*(np.concatenate(a) for a in zip(*parts, strict=True)))
+
+
+def _summed(parts: list[TheoremTerms]) -> TheoremTerms:
+    """The terms of a rule from those of its parts."""
+    names = [field.name for field in fields(TheoremTerms)]
+    return TheoremTerms(**{name: torch.stack([getattr(part, name) for part in parts]).sum(0) for name in names})
 
 
 def decomposition_table(

@@ -104,6 +104,15 @@ def test_a_forged_size_does_not_fill_the_memory(folders: dict[str, Path], tmp_pa
         ERMClassifier.load(folder)
 
 
+def test_a_forged_latent_of_no_dimensions_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
+    folder = shutil.copytree(folders["EBER"], tmp_path / "model")
+    content = json.loads((folder / MANIFEST).read_bytes())["content"]
+    content["attributes"]["latent_dim_"] = 0
+    (folder / MANIFEST).write_bytes(seal(content, FORMAT, 1))
+    with pytest.raises(ModelFileError, match="its latent has 0 dimensions"):
+        EBERClassifier.load(folder)
+
+
 class Trap:
     """Makes a folder when unpickled."""
 

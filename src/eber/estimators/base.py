@@ -28,7 +28,14 @@ from torch import nn
 
 from eber.estimators.persistence import fitted_attributes, load_estimator, save_estimator
 from eber.estimators.progress import epoch_progress
-from eber.estimators.validation import categories, check_columns_are_numbers, check_finite, check_widths, plain
+from eber.estimators.validation import (
+    categories,
+    check_batches,
+    check_columns_are_numbers,
+    check_finite,
+    check_widths,
+    plain,
+)
 from eber.exceptions import NonFiniteLossError
 from eber.objectives.base import Batch, Objective
 from eber.training import History, TrainingSettings, isolated_torch, steps_in, train
@@ -151,6 +158,7 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         data = Batch(torch.from_numpy(X), torch.from_numpy(encoded), torch.from_numpy(e))
         data = self._prepare(data, len(attributes.get("environments_", ())))
         module = self._build(attributes)
+        check_batches(module, len(X), self.batch_size)
         return FitJob(self, attributes, data, module, self._settings(len(X)), generator)
 
     def _complete(self, job: FitJob, history: History) -> None:

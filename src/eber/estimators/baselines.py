@@ -15,9 +15,10 @@ from torch import nn
 
 from eber.estimators.base import EnvironmentClassifier, FitJob
 from eber.estimators.validation import encode_environments
+from eber.exceptions import FitWarning, warn_user
 from eber.inference import in_chunks
 from eber.networks import Classifier, build_network
-from eber.objectives.base import Objective, PenaltySchedule
+from eber.objectives.base import Batch, Objective, PenaltySchedule
 from eber.objectives.erm import ERMObjective
 from eber.objectives.fishr import FishrObjective
 from eber.objectives.irm import IRMObjective
@@ -69,8 +70,17 @@ class _Baseline(EnvironmentClassifier):
 class ERMClassifier(_Baseline):
     """Empirical risk minimisation: pool all rows and ignore where they came from.
 
-    Parameters are those that `EBERClassifier` shares with every method. `environments` may be given to `fit` and is
-    not used.
+    Parameters
+    ----------
+    featurizer, hidden_dims, representation_dim
+    epochs, batch_size, learning_rate, clip_norm, n_threads, random_state, verbose
+        As for `EBERClassifier`.
+    input_scale : float, default=1.0
+        Factor on the initial first-layer weights: PyTorch's plain initialisation.
+    average_decay : float or None, default=None
+        Prediction uses the last weights, or a moving average of them with this decay.
+
+    `environments` may be given to `fit` and is not used.
 
     Examples
     --------
@@ -130,7 +140,7 @@ class PenalisedClassifier(_Baseline):
     reset_optimizer : bool, default=False
         Forget Adam's moments when annealing ends, as in DomainBed.
 
-    The other parameters are those of `EBERClassifier`.
+    The other parameters are those of `ERMClassifier`.
     """
 
     _parameter_constraints: dict[str, list[Any]] = {
@@ -187,6 +197,17 @@ class PenalisedClassifier(_Baseline):
             return self.anneal_steps
         return round(self.anneal_fraction * steps_in(n_rows, super()._settings(n_rows)))
 
+    def _prepare(self, data: Batch, n_environments: int) -> Batch:
+        steps = steps_in(len(data.y), super()._settings(len(data.y)))
+        _, initial = self._penalised
+        if self.anneal_steps is not None and self.anneal_steps >= steps and self.penalty_weight != initial:
+            warn_user(
+                f"The penalty never gets its weight of {self.penalty_weight:g}: anneal_steps={self.anneal_steps}, but "
+                f"training has {steps} steps. Use anneal_fraction, or train longer.",
+                FitWarning,
+            )
+        return data
+
     def _settings(self, n_rows: int) -> TrainingSettings:
         settings = super()._settings(n_rows)
         reset_at = self._anneal_steps(n_rows) if self.reset_optimizer else None
@@ -212,7 +233,7 @@ class IRMClassifier(PenalisedClassifier):
     penalty_weight, anneal_fraction, anneal_steps, reset_optimizer
         Weight and annealing of the penalty; see `PenalisedClassifier`.
 
-    The other parameters are those that `EBERClassifier` shares with every method.
+    The other parameters are those of `ERMClassifier`.
     """
 
     @property
@@ -228,7 +249,7 @@ class VRExClassifier(PenalisedClassifier):
     penalty_weight, anneal_fraction, anneal_steps, reset_optimizer
         Weight and annealing of the penalty; see `PenalisedClassifier`.
 
-    The other parameters are those that `EBERClassifier` shares with every method.
+    The other parameters are those of `ERMClassifier`.
     """
 
     @property
@@ -244,7 +265,7 @@ class FishrClassifier(PenalisedClassifier):
     penalty_weight, anneal_fraction, anneal_steps, reset_optimizer
         Weight and annealing of the penalty; see `PenalisedClassifier`.
 
-    The other parameters are those that `EBERClassifier` shares with every method.
+    The other parameters are those of `ERMClassifier`.
     """
 
     @property

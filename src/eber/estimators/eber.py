@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from eber import inference
 from eber.adaptation import adapt_mixture
-from eber.aggregates import row_chunks
+from eber.aggregates import Rule, row_chunks
 from eber.estimators.eber_fitting import EBERFitting
 from eber.estimators.supplied import EnvironmentWeights, checked_posteriors, supplied_weights
 from eber.estimators.validation import index_of
@@ -35,6 +35,9 @@ PAPER_FORM: dict[str, Any] = {
     "average_decay": None,
 }
 """What to pass for the paper's plain form: no tie, PyTorch's initialisation, no bounds, the last weights."""
+DECOMPOSITION_SAMPLES = 64
+"""Samples from each component for `decompose`, where no quadrature is: each is compared with every component, and the
+table averages over rows besides."""
 
 
 class EBERClassifier(EBERFitting):
@@ -52,7 +55,8 @@ class EBERClassifier(EBERFitting):
     ----------
     featurizer : {"linear", "mlp", "cnn"} or callable, default="mlp"
         Feature extractor of g, f0 and h. A callable is called as ``featurizer(input_shape, representation_dim)`` and
-        returns an `nn.Module` that maps rows to (rows, representation_dim).
+        returns an `nn.Module` that maps rows to (rows, representation_dim); each network trains a copy of its own, as
+        far as the module's parameters ask for gradients.
     hidden_dims : sequence of int, default=(16,)
         Widths of the hidden layers of ``"mlp"``.
     representation_dim : int, default=32
@@ -69,22 +73,24 @@ class EBERClassifier(EBERFitting):
         contain it). It binds components to their environments, which `adapt` needs. Not in the paper: 0 there.
     expectation : {"sample", "quadrature"}, default="sample"
         Expectations over z while training: reparametrised samples, or Gauss-Hermite quadrature (latent_dim <= 2).
-    expectation_points : int, default=1
-        Samples from each component, or quadrature nodes for each latent axis.
+    expectation_points : int or None, default=None
+        Samples from each component (None: 1), or quadrature nodes for each latent axis (None: 8).
     coupling : {"auto", "exact", "sampled"}, default="auto"
         Environments whose draws of z enter the couplings while training, under the default objective: all of them,
         exact in e at a cost that grows with m², or two drawn from p(e|x,y) for each row, an unbiased estimate with an
-        unbiased gradient at a cost that grows with m. ``"auto"`` is exact up to 32 environments.
+        unbiased gradient at a cost that grows with m. ``"auto"`` is exact up to 32 environments. Other objectives, more
+        samples and quadrature use all environments always.
     prediction : {"auto", "quadrature", "monte_carlo"}, default="auto"
         Integration over z for prediction. ``"auto"`` is the closed form for two classes and a linear f1, else
         Gauss-Hermite quadrature up to two latent dimensions and Monte Carlo above.
     prediction_points : int or None, default=None
-        Nodes for each latent axis (None: 32, or 16 in two dimensions) or samples (None: 1000, as in the paper).
+        Nodes for each latent axis (None: 32, or 16 in two dimensions) or samples from each component (None: 1000, as
+        in the paper; 64 for `decompose`).
     decoder_hidden_dims : sequence of int, default=()
         Hidden layers of f1; a linear map when empty.
     input_scale : float, default=0.3
         Factor on the initial first-layer weights that see x, so that y and e are heard from the start. PyTorch's
-        plain initialisation: 1.
+        plain initialisation: 1. Extractors of images and of one's own start as they are.
     environment_gain : float or "auto", default="auto"
         Factor on h's output, a larger step for the environment classifier. ``"auto"`` is 8 with an environment loss
         and 1 without. The paper's plain form: 1.
@@ -128,6 +134,8 @@ class EBERClassifier(EBERFitting):
         Signs of a bad fit; those that are alarming were warned of.
     latent_dim_ : int
         Dimension of z.
+    n_steps_, seed_, input_shape_
+        Steps that the fit took, the seed that it drew from `random_state`, and the shape of a row.
     environment_prior_ : array of shape (m,)
         Mean of p(e|x) over the training rows; of pseudo-environments, where there are such.
     adaptation_ : `eber.adaptation.Adaptation`
@@ -152,7 +160,7 @@ class EBERClassifier(EBERFitting):
         "env_loss_weight": [Interval(Real, 0, None, closed="left")],
         "tie_weight": [Interval(Real, 0, None, closed="left")],
         "expectation": [StrOptions({"sample", "quadrature"})],
-        "expectation_points": [Interval(Integral, 1, None, closed="left")],
+        "expectation_points": [Interval(Integral, 1, None, closed="left"), None],
         "coupling": [StrOptions({"auto", "exact", "sampled"})],
         "prediction": [StrOptions({"auto", "quadrature", "monte_carlo"})],
         "prediction_points": [Interval(Integral, 1, None, closed="left"), None],
@@ -177,7 +185,7 @@ class EBERClassifier(EBERFitting):
         env_loss_weight: float = 1.0,
         tie_weight: float = 0.5,
         expectation: str = "sample",
-        expectation_points: int = 1,
+        expectation_points: int | None = None,
         coupling: str = "auto",
         prediction: str = "auto",
         prediction_points: int | None = None,
@@ -250,7 +258,9 @@ class EBERClassifier(EBERFitting):
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """E[z|x], the learned representation; (n, latent_dim)."""
-        return self._predict(X).mean_z
+        x, posteriors = self._features(X), self._posteriors()
+        with torch.no_grad():
+            return inference.mean_latent(self.module_, x, self._log_p_e_given_x(x), posteriors)
 
     def explain_uncertainty(self, X: Any) -> pd.DataFrame:
         """Where the uncertainty of each row's prediction comes from, in nats.
@@ -283,7 +293,7 @@ class EBERClassifier(EBERFitting):
         labels = index_of(y, self.classes_, len(x), "y", "class")
         index = index_of(environments, self.environments_, len(x), "environments", "environment")
         with torch.no_grad():
-            rows = theorem_rows(self.module_, x, self._rule(), self._log_p_e_given_x(x))
+            rows = theorem_rows(self.module_, x, self._rule(DECOMPOSITION_SAMPLES), self._log_p_e_given_x(x))
         return decomposition_table(rows, labels, index, self.environments_)
 
     def adapt(self, X: Any) -> Self:
@@ -337,11 +347,21 @@ class EBERClassifier(EBERFitting):
             doubts.append("p(e|x) does not find the training environments; see diagnostics_")
         return tuple(doubts)
 
-    def _rule(self) -> tuple[Tensor, Tensor]:
-        return inference.integration_rule(self.latent_dim_, self.prediction, self.prediction_points, self.seed_)
+    def _check_answers(self) -> None:
+        """Refuse parameters that were changed after the fit to what cannot be answered."""
+        self._validate_params()
+        if callable(self.posteriors) == (self.module_.g is not None):
+            fitted = "learned" if self.module_.g is not None else "supplied"
+            raise ValueError(f"posteriors is {self.posteriors!r}, but this fit's posteriors were {fitted}: fit again.")
+
+    def _rule(self, samples: int = inference.MONTE_CARLO_SAMPLES) -> Rule:
+        return inference.integration_rule(
+            self.latent_dim_, self.prediction, self.prediction_points, self.seed_, samples=samples
+        )
 
     def _log_p_e_given_x(self, x: Tensor) -> Tensor:
         """The weights that prediction uses, (m, n)."""
+        self._check_answers()
         log_p = supplied_weights(self.prediction_weights, x, len(self.environments_))
         if log_p is not None:
             return log_p
@@ -350,12 +370,14 @@ class EBERClassifier(EBERFitting):
             log_p = torch.log_softmax(log_p + torch.from_numpy(self.adaptation_.log_ratio)[:, None], 0)
         return log_p
 
+    def _posteriors(self) -> SuppliedPosteriors | None:
+        """The supplied posteriors, if they are."""
+        if not callable(self.posteriors):
+            return None
+        return checked_posteriors(self.posteriors, len(self.classes_), len(self.environments_), self.latent_dim_)
+
     def _predict(self, X: Any) -> inference.Prediction:
-        x = self._features(X)
-        posteriors = None
-        if callable(self.posteriors):
-            K, m = len(self.classes_), len(self.environments_)
-            posteriors = checked_posteriors(self.posteriors, K, m, self.latent_dim_)
+        x, posteriors = self._features(X), self._posteriors()
         closed = self.prediction == "auto" and inference.has_closed_form(self.module_)
         with torch.no_grad():
             weights = self._log_p_e_given_x(x)

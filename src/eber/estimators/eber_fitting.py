@@ -28,6 +28,8 @@ from eber.objectives.sampled import N_SAMPLED
 MAX_EXACT_ENVIRONMENTS = 32
 """Up to here ``coupling="auto"`` uses all environments for every row; above, that costs clearly more and gains nothing
 (docs/speed.md)."""
+TRAINING_NODES, MIN_TRAINING_NODES = 8, 4
+"""Quadrature nodes for each latent axis while training, by default and at least."""
 
 
 class EBERFitting(EnvironmentClassifier):
@@ -38,17 +40,20 @@ class EBERFitting(EnvironmentClassifier):
         return {"environments_": names, "environment_index": index}
 
     def _prepare(self, data: Batch, n_environments: int) -> Batch:
+        self._check_fit()
         log_weights = supplied_weights(self.training_weights, data.x, n_environments)
         return data if log_weights is None else Batch(data.x, data.y, data.e, log_weights.float())
 
     def _build(self, attributes: dict[str, Any]) -> nn.Module:
         K, m = len(attributes["classes_"]), len(attributes["environments_"])
         latent_dim = attributes["latent_dim_"] = K - 1 if self.latent_dim == "auto" else int(self.latent_dim)
-        for name, other in (("expectation", "sample"), ("prediction", "monte_carlo")):
-            if getattr(self, name) == "quadrature" and latent_dim > MAX_QUADRATURE_DIM:
-                raise ValueError(
-                    f"{name}='quadrature' needs latent_dim <= {MAX_QUADRATURE_DIM}, got {latent_dim}; use {other!r}."
-                )
+        if self.expectation == "quadrature" and latent_dim > MAX_QUADRATURE_DIM:
+            raise ValueError(
+                f"expectation='quadrature' needs latent_dim <= {MAX_QUADRATURE_DIM}, got {latent_dim}; use 'sample'."
+            )
+        if self.prediction != "auto" or K > 2 or len(self.decoder_hidden_dims):
+            # Refuses, before the fit, what prediction could not use after it.
+            inference.integration_rule(latent_dim, self.prediction, self.prediction_points, seed=0)
         return self._networks(attributes["input_shape_"], K, m, latent_dim)
 
     def _check_parameters(self) -> None:
@@ -69,10 +74,43 @@ class EBERFitting(EnvironmentClassifier):
         if callable(self.posteriors) and self.objective != "stratified":
             raise ValueError(f"Supplied posteriors need objective='stratified', got {self.objective!r}.")
 
+    def _check_fit(self) -> None:
+        """Refuse parameters that would do harm or nothing in this fit; warn where h would not learn.
+
+        Not looked at when a model is loaded: what an earlier version fitted stays readable.
+        """
+        if callable(self.posteriors) and (self.expectation != "sample" or self.expectation_points is not None):
+            raise ValueError("Supplied posteriors are summed on their grid: leave expectation and its points alone.")
+        if self.expectation == "quadrature" and self._expectation_points < MIN_TRAINING_NODES:
+            raise ValueError(
+                f"expectation_points={self.expectation_points}: so few quadrature nodes do not see how wide a "
+                f"component is, which then runs to its bounds. Give at least {MIN_TRAINING_NODES}, or None."
+            )
+        if self.coupling == "sampled" and not self._fused:
+            raise ValueError(
+                "coupling='sampled' needs objective='stratified' with learned posteriors and one sample from each "
+                "component; use 'auto' or 'exact'."
+            )
+        untouched = self.objective == "collapsed" or self.training_weights != "learned"
+        if untouched and self.env_loss_weight == 0 and self.prediction_weights == "learned":
+            warn_user(
+                "p(e|x) is not learned: neither the objective nor an environment loss trains it, and prediction weighs "
+                "the environments by what it was at the start. Use env_loss_weight > 0, or say "
+                "prediction_weights='uniform'.",
+                FitWarning,
+            )
+
+    @property
+    def _expectation_points(self) -> int:
+        """Samples from each component while training, or nodes for each latent axis."""
+        if self.expectation_points is not None:
+            return int(self.expectation_points)
+        return TRAINING_NODES if self.expectation == "quadrature" else 1
+
     @property
     def _fused(self) -> bool:
         """Whether the objective is the one whose gradient is written by hand."""
-        single_sample = self.expectation == "sample" and self.expectation_points == 1
+        single_sample = self.expectation == "sample" and self._expectation_points == 1
         return self.objective == "stratified" and single_sample and not callable(self.posteriors)
 
     @property
@@ -101,7 +139,7 @@ class EBERFitting(EnvironmentClassifier):
         if callable(self.posteriors):
             posteriors = checked_posteriors(self.posteriors, n_classes, n_environments, latent_dim)
             return ModelByModel(SuppliedEBERObjective(posteriors, **weights))
-        rule = ExpectationRule(latent_dim, self.expectation_points, self.expectation == "quadrature")
+        rule = ExpectationRule(latent_dim, self._expectation_points, self.expectation == "quadrature")
         return ModelByModel(EBERObjective(self.objective, rule, **weights))
 
     def _networks(

@@ -69,6 +69,8 @@ def save_estimator(estimator: EnvironmentClassifier, path: str | os.PathLike[str
 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write what `encode_estimator` gave, and remove the weights of an earlier model."""
+    if folder.exists() and not folder.is_dir():
+        raise FileExistsError(f"{folder} is a file: a model is a folder; give another name, or remove the file.")
     folder.mkdir(parents=True, exist_ok=True)
     with sole_writer(folder):
         for name, data in files.items():

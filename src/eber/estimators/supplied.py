@@ -9,13 +9,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from eber.posteriors import GridPosterior, SuppliedPosteriors
+from eber.posteriors import SUM_TOLERANCE, GridPosterior, SuppliedPosteriors
 
 EnvironmentWeights = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 """Rows of X to p(e|x), (n, m)."""
-
-SUM_TOLERANCE = 1e-4
-"""Supplied weights may miss a sum of one by so much, as float32 does; they are then normalised."""
 
 
 def supplied_weights(weights: str | EnvironmentWeights, x: Tensor, n_environments: int) -> Tensor | None:
@@ -24,8 +21,7 @@ def supplied_weights(weights: str | EnvironmentWeights, x: Tensor, n_environment
         return None
     if weights == "uniform":
         return torch.full((n_environments, len(x)), -float(np.log(n_environments)), dtype=torch.float64)
-    if not callable(weights):
-        raise ValueError(f"Environment weights are 'learned', 'uniform' or a callable, not {weights!r}.")
+    assert callable(weights)  # scikit-learn's validation has seen to it
     p = np.asarray(weights(x.double().numpy()), dtype=np.float64)
     if p.shape != (len(x), n_environments):
         raise ValueError(f"Supplied environment weights have shape {p.shape}, expected {(len(x), n_environments)}.")
@@ -33,7 +29,7 @@ def supplied_weights(weights: str | EnvironmentWeights, x: Tensor, n_environment
     if wrong.any():
         row = int(np.argmax(wrong))
         raise ValueError(f"Supplied environment weights are not a distribution at row {row}: {p[row]}.")
-    # A weight of zero becomes one that no sum feels but whose logarithm is finite, in float32 too.
+    # They are normalised; a weight of zero becomes one that no sum feels but whose logarithm is finite, in float32 too.
     return torch.log_softmax(torch.from_numpy(np.log(np.maximum(p, np.finfo(np.float32).tiny)).T.copy()), 0)
 
 

@@ -63,7 +63,7 @@ def fit_together(
         tables = list(tables) * len(classifiers)
     errors: list[NonFiniteLossError | None] = [None] * len(classifiers)
     groups: dict[Any, list[tuple[int, FitJob]]] = defaultdict(list)
-    rows: dict[tuple[int, ...], Batch] = {}
+    rows: dict[tuple[Any, ...], Batch] = {}
     for i, (classifier, table) in enumerate(zip(classifiers, tables, strict=True)):
         if not classifier._stackable:
             try:
@@ -76,8 +76,8 @@ def fit_together(
         seed = classifier._draw_seed()
         with within(i), isolated_torch(seed, classifier.n_threads) as generator:
             job = classifier._begin(*table, seed, generator)
-        # Fits on one table share its rows, where nothing of their own was added to them.
-        shared = rows.setdefault(tuple(map(id, table)), job.data)
+        # Fits of one shape on one table share its rows, where nothing of their own was added to them.
+        shared = rows.setdefault((job.shape, *map(id, table)), job.data)
         if job.data.log_p_e_given_x is None and shared.log_p_e_given_x is None:
             job = job._replace(data=shared)
         groups[job.shape].append((i, job))

@@ -33,6 +33,8 @@ def check_sizes(estimator: EnvironmentClassifier, weights: Mapping[str, torch.Te
         raise ValueError(f"its rows have the shape {estimator.input_shape_}")
     if len(estimator.classes_) < 2:
         raise ValueError("it has fewer than two classes")
+    if not (isinstance(latent_dim := getattr(estimator, "latent_dim_", 1), int) and latent_dim > 0):
+        raise ValueError(f"its latent has {latent_dim!r} dimensions")
     n_weights = sum(value.numel() for value in weights.values())
     for widths in _layers(estimator):
         if any(a * b > n_weights for a, b in itertools.pairwise(widths)):

@@ -9,8 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from torch import nn
 
 from eber.exceptions import EnvironmentWarning, warn_user
+
+MAX_LISTED = 5
+"""A message names no more environments or classes than this."""
 
 
 def plain(value: Any) -> Any:
@@ -23,6 +27,16 @@ def check_widths(name: str, widths: Sequence[Any]) -> None:
     for width in widths:
         if not isinstance(width, Integral) or width < 1:
             raise ValueError(f"{name} holds {plain(width)!r}; the width of a layer is a positive integer.")
+
+
+def check_batches(module: nn.Module, n_rows: int, batch_size: int) -> None:
+    """Refuse a last batch of one row where a module normalises over the batch."""
+    normalises = any(isinstance(part, nn.modules.batchnorm._BatchNorm) for part in module.modules())
+    if normalises and (n_rows % batch_size == 1 or batch_size == 1):
+        raise ValueError(
+            f"With {n_rows} rows in batches of {batch_size} a batch has one row, over which the featurizer's batch "
+            "normalisation cannot be taken. Choose another batch_size."
+        )
 
 
 def check_finite(X: NDArray[Any], feature_names: NDArray[Any] | None) -> None:
@@ -49,8 +63,10 @@ def check_columns_are_numbers(X: Any) -> None:
     """Refuse a DataFrame with a column that cannot be read as numbers, naming it."""
     if not isinstance(X, pd.DataFrame):
         return
-    for column in X.columns:
+    for column, dtype in X.dtypes.items():
         try:
+            if getattr(dtype, "kind", "") in "mM":  # numpy would take their nanoseconds for numbers
+                raise TypeError(f"its type is {dtype}")
             X[column].to_numpy(dtype=np.float32, na_value=np.nan)
         except (TypeError, ValueError) as error:
             raise ValueError(
@@ -83,7 +99,7 @@ def encode_environments(
     """Distinct environments, and the index of each row's.
 
     Without environments all rows are one environment, with a warning; so are single environments and environments
-    that have only one class warned of.
+    that lack classes warned of.
     """
     if environments is None:
         warn_user(
@@ -103,15 +119,34 @@ def encode_environments(
             "environments; with one it can do no better than empirical risk minimisation.",
             EnvironmentWarning,
         )
-    for j, name in enumerate(names):
-        labels = np.unique(y[index == j])
-        if len(names) > 1 and len(labels) == 1:
-            warn_user(
-                f"Environment {plain(name)!r} has only class {plain(classes[labels[0]])!r}: what it says about other "
-                "classes is a guess. Merge it with a similar environment or leave it out.",
-                EnvironmentWarning,
-            )
+    elif lacking := _environments_that_lack_classes(names, index, y, classes):
+        listed = "; ".join(lacking[:MAX_LISTED]) + (
+            f"; and {len(lacking) - MAX_LISTED} more" if len(lacking) > MAX_LISTED else ""
+        )
+        warn_user(
+            f"{listed}: what an environment says about a class that it does not have is a guess. Merge it with a "
+            "similar environment or leave it out.",
+            EnvironmentWarning,
+        )
     return names, index.astype(np.int64)
+
+
+def _environments_that_lack_classes(
+    names: NDArray[Any], index: NDArray[Any], y: NDArray[np.int64], classes: NDArray[Any]
+) -> list[str]:
+    """Half a sentence about each environment that does not have all classes."""
+    counts = np.zeros((len(names), len(classes)), dtype=np.int64)
+    np.add.at(counts, (index, y), 1)
+    found = []
+    for name, of_classes in zip(names, counts, strict=True):
+        present, absent = np.flatnonzero(of_classes), np.flatnonzero(of_classes == 0)
+        if len(present) == 1:
+            found.append(f"Environment {plain(name)!r} has only class {plain(classes[present[0]])!r}")
+        elif len(absent):
+            missing = ", ".join(repr(plain(label)) for label in classes[absent[:MAX_LISTED]])
+            more = f" and {len(absent) - MAX_LISTED} more" if len(absent) > MAX_LISTED else ""
+            found.append(f"Environment {plain(name)!r} has no row of class {missing}{more}")
+    return found
 
 
 def one_entry_per_row(values: Any, n_rows: int, name: str) -> NDArray[Any]:

@@ -165,7 +165,11 @@ class _Plan:
 
     def _through_extractors(self) -> None:
         """Hand the gradient of the features on to autograd."""
-        found = [(n.features, n.mlp.grad_inputs()) for n in (self.g, self.f0, self.h) if n.features is not None]
+        found = [
+            (network.features, network.mlp.grad_inputs())
+            for network in (self.g, self.f0, self.h)
+            if network.features is not None and network.features.requires_grad  # it may be frozen
+        ]
         if found:
             torch.autograd.backward([features for features, _ in found], [grad for _, grad in found])
 
