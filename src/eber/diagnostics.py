@@ -168,8 +168,8 @@ def _component_signs(module: EBERNetworks, theta: Tensor, y: Tensor, e: Tensor) 
                 "spread of mu over environments in units of sigma",
                 float(spread.amax(0).mean()),
                 0.6,
-                "the components of different environments overlap: the latent does not tell environments apart, and "
-                "EBER is close to ERM. Train longer or check that environments differ in what x shows.",
+                "the components of different environments overlap: the latent does not tell environments apart. Train "
+                "longer or check that environments differ in what x shows.",
             )
         )
     if module.bounds is not None:

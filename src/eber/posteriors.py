@@ -51,7 +51,8 @@ class GridPosterior:
             )
         if not np.isfinite(self.z).all():
             raise ValueError("The nodes z of a grid posterior hold NaN or infinity.")
-        missed = np.abs(special.logsumexp(self.log_q, axis=3))  # NaN where log_q is
+        with np.errstate(under="ignore"):
+            missed = np.abs(special.logsumexp(self.log_q, axis=3))  # NaN where log_q is
         if not (missed < SUM_TOLERANCE).all():
             n, k, e = (int(i) for i in np.argwhere(~(missed < SUM_TOLERANCE))[0])
             raise ValueError(

@@ -288,3 +288,15 @@ def test_the_real_files_are_all_right(data_dir: Path) -> None:
     findings = verify(data_dir)
     assert len(findings) >= 11
     assert {finding.state for finding in findings} == {"present"}
+
+
+def test_verify_names_what_an_interrupted_download_left_undone(tmp_path: Path) -> None:
+    first, *others = SOURCES["mnist"].files
+    (tmp_path / first.path).parent.mkdir()
+    (tmp_path / first.path).write_bytes(b"")
+    (tmp_path / "sepsis").mkdir()
+    (tmp_path / "sepsis" / "training_setA.zip.part").write_bytes(b"PK")
+    states = {finding.path: finding.state for finding in verify(tmp_path)}
+    assert {states[file.path] for file in others} == {"missing"}
+    assert states["sepsis/training_setA.zip.part"] == "unfinished"
+    assert states["sepsis"] == "missing"

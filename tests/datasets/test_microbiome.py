@@ -99,6 +99,22 @@ def test_bad_tables_are_refused_with_the_place(tmp_path: Path, tables: tuple[pd.
         load_microbiome(tmp_path)
 
 
+def test_a_repeated_genus_is_named(tmp_path: Path, tables: tuple[pd.DataFrame, pd.DataFrame]) -> None:
+    counts, samples = tables
+    repeated = pd.concat([counts, counts.iloc[:, 1:2]], axis=1)
+    with pytest.raises(ValueError, match=r"header.*genus"):
+        load_microbiome(write(tmp_path, repeated, samples))
+
+
+def test_cohorts_that_are_to_be_trained_on_must_be_there(
+    tmp_path: Path, tables: tuple[pd.DataFrame, pd.DataFrame]
+) -> None:
+    data = load_microbiome(write(tmp_path, *tables))
+    data.require(data.environment_names)
+    with pytest.raises(ValueError, match=r"'crc_xiangg' is needed .* eber data fetch microbiome"):
+        data.require([*data.environment_names, "crc_xiangg"])
+
+
 def test_an_empty_folder_is_told_what_to_fetch(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="eber data fetch microbiome"):
         load_microbiome(tmp_path)
@@ -160,6 +176,17 @@ def test_cohorts_are_combined_and_missing_genera_are_zero(tmp_path: Path) -> Non
     np.testing.assert_allclose(data.X.sum(axis=1), 1)
     genus_a = data.feature_names.index(LINEAGE.format("A"))
     assert not data.X[data.environments == "crc_zhao", genus_a].any()
+
+
+def test_a_sample_whose_name_ends_in_a_zero_byte_is_another_sample(tmp_path: Path) -> None:
+    """To numpy both names are the same."""
+    files = cohort_files("crc_xiang", NAMES, READS)
+    damaged = {
+        name: content if "metadata" in name else content.replace(b"\ta\t", b"\ta\0\t", 1)
+        for name, content in files.items()
+    }
+    table = read_microbiomehd_archive(as_archive(damaged, tmp_path / "crc_xiang.zip"))
+    assert "crc_xiang|a" not in table.counts.index
 
 
 def test_bad_archives_are_refused_with_the_place(tmp_path: Path) -> None:

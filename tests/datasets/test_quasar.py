@@ -134,9 +134,10 @@ def test_a_missing_and_a_repeated_column_are_named(tmp_path: Path) -> None:
         load_quasar(write(sky().assign(Z=0.5), tmp_path / "sky.csv"))
 
 
-def test_a_repeated_spectrum_is_reported(tmp_path: Path) -> None:
-    table = sky(30).assign(specObjID=[*range(29), 7])
-    with pytest.raises(ValueError, match="line 31, column 'specobjid': '7' was already on line 9"):
+@pytest.mark.parametrize("identifier", ["specObjID", "objID"])
+def test_a_repeated_object_is_reported(tmp_path: Path, identifier: str) -> None:
+    table = sky(30).assign(**{identifier: [*range(29), 7]})
+    with pytest.raises(ValueError, match=f"line 31, column '{identifier.lower()}': '7' was already on line 9"):
         load_quasar(write(table, tmp_path / "sky.csv"))
 
 

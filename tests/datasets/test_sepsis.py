@@ -194,11 +194,17 @@ def test_bad_records_are_refused_with_file_line_and_column(tmp_path: Path, stays
     with pytest.raises(ValueError, match="another order"):
         load_with(whole.replace("HR|O2Sat", "O2Sat|HR"))
     path.write_text(whole)
-    with pytest.raises(ValueError, match="'p000003', column 'Gender': 3 is not between 0 and 1"):
+    with pytest.raises(ValueError, match="'p000003', record 1, column 'Gender': 3 is not between 0 and 1"):
         load_sepsis(write_psv({name: stays[name].assign(Gender=3)}, tmp_path))
-    with pytest.raises(ValueError, match="'p000003' is in Unit1 and Unit2"):
+    for column, value in (("Temp", -9999), ("HR", np.inf), ("Lactate", -9999), ("O2Sat", 1e6)):
+        spoiled = stays[name].copy()
+        spoiled[column] = spoiled[column].astype(float)
+        spoiled.iloc[2, spoiled.columns.get_loc(column)] = value
+        with pytest.raises(ValueError, match=f"'p000003', record 3, column '{column}': .* is not between"):
+            load_sepsis(write_psv({name: spoiled}, tmp_path))
+    with pytest.raises(ValueError, match="'p000003', record 1 is in Unit1 and Unit2"):
         load_sepsis(write_psv({name: stays[name].assign(Unit1=1, Unit2=1)}, tmp_path))
-    with pytest.raises(ValueError, match="'p000003': ICULOS falls from 40 to 39"):
+    with pytest.raises(ValueError, match="'p000003', record 2, column 'ICULOS': hours must rise, but 39 follows 40"):
         load_sepsis(write_psv({name: stays[name].assign(ICULOS=np.arange(63, 23, -1) - 23)}, tmp_path))
     with pytest.raises(ValueError, match="patient 'p000003' twice"):
         load_sepsis(write_psv({name: stays[name], "copy/p000003": stays[name]}, tmp_path))

@@ -134,6 +134,21 @@ def test_words_are_no_stronger_than_the_tests(results: Results) -> None:
     )
 
 
+def test_a_reference_that_is_clearly_behind_is_called_worse(results: Results) -> None:
+    summary = with_scores(results, EBER=[0.9, 0.91, 0.92], ERM=[0.3, 0.32, 0.31], V_REx=[0.9, 0.8, 1.0])
+    assert "EBER has worse NLL than ERM (advantage −0.6" in verdict(summary)
+    assert "No significant advantage in NLL is shown over V-REx" in verdict(summary)
+
+
+def test_the_caption_says_what_was_changed_and_which_weights_were_chosen(results: Results) -> None:
+    rows = [("toy", "baseline", "IRM", "main", seed, "penalty_weight", w) for seed, w in enumerate([10.0, 1.0, 10.0])]
+    cells = pd.concat([results.cells, pd.DataFrame(rows, columns=results.cells.columns)], ignore_index=True)
+    changed = dataclasses.replace(results, cells=cells, run={**results.run, "overrides": {"n": "5"}})
+    text = caption(summarise(changed)[0])
+    assert "Changed for this run: n = 5." in text
+    assert "Penalty weights chosen on training environments, by seed: IRM 10 (2 of 3), 1 (1 of 3)." in text
+
+
 def _p(summary: Summary, label: str) -> str:
     comparison = next(row for row in summary.rows if row.label == label).comparison
     assert comparison is not None

@@ -68,5 +68,5 @@ def verify(folder: Folder = None) -> None:
     for finding in findings:
         line = f"{finding.state}: {finding.path}" + (f" ({finding.detail})" if finding.detail else "")
         typer.secho(line, fg=colours.get(finding.state, "red"))
-    if any(finding.state in ("missing", "checksum wrong") for finding in findings):
+    if any(finding.state in ("missing", "unfinished", "checksum wrong") for finding in findings):
         raise typer.Exit(1)

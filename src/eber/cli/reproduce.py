@@ -60,7 +60,12 @@ def reproduce(
     ] = False,
     ablation: Annotated[bool, typer.Option("--ablation", help="Run the ablations too.")] = False,
     data: Annotated[
-        Path | None, typer.Option(help="Folder of the real data, for experiments that need it.", show_default=False)
+        Path | None,
+        typer.Option(
+            help="Folder of the real data, for experiments that need it; $EBER_DATA or the cache of `eber data fetch` "
+            "when not given.",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
     """Run an experiment of the paper and print our table beside the paper's.
@@ -78,10 +83,7 @@ def reproduce(
         raise ValueError(f"Experiment {name!r} has no environment to hold out in turn; leave out --all-holdouts.")
     reading = [experiment.name for experiment in experiments if experiment.fingerprint is not None]
     if reading and data is None:
-        raise ValueError(
-            f"{', '.join(reading)} {'reads' if len(reading) == 1 else 'read'} data files: say with --data in which "
-            "folder they are. To download them: eber data fetch"
-        )
+        data = _fetched_data(reading)
     statuses = []
     for experiment, changes in zip(experiments, overrides, strict=True):
         folder = out or Path("results") / (name if name == ALL else experiment.name)
@@ -136,6 +138,19 @@ def _reproduce(
         page = write_report(results)
     console.print(f"\nReport: {page}", highlight=False)
     return summary
+
+
+def _fetched_data(experiments: list[str]) -> Path:
+    """The folder that `eber data fetch` fills, where it is there."""
+    from eber.datasets.fetch import default_data_dir
+
+    folder = default_data_dir()
+    if not folder.is_dir():
+        raise ValueError(
+            f"{', '.join(experiments)} {'reads' if len(experiments) == 1 else 'read'} data files: say with --data in "
+            f"which folder they are, or download them with: eber data fetch all (to {folder})"
+        )
+    return folder
 
 
 def _overrides(experiments: list[Experiment], changes: dict[str, str]) -> list[dict[str, str]]:

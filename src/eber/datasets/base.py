@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -57,7 +58,16 @@ class MultiEnvironmentData:
     @property
     def environment_names(self) -> list[Any]:
         """The distinct environments, sorted."""
-        return list(np.unique(self.environments))
+        return np.unique(self.environments).tolist()
+
+    def require(self, names: Iterable[Any]) -> None:
+        """Refuse to go on where one of the named environments is not there: what is left would be another task."""
+        missing = [name for name in names if name not in self.environment_names]
+        if missing:
+            raise ValueError(
+                f"{self.name}: {', '.join(map(repr, missing))} {'is' if len(missing) == 1 else 'are'} needed and not "
+                f"in the data, which have {self.environment_names}. Download them with: eber data fetch {self.name}"
+            )
 
     def select(self, rows: NDArray[Any]) -> MultiEnvironmentData:
         """The given rows (a mask or an index), everything else as it was."""

@@ -23,9 +23,11 @@ from eber.datasets.sources import SOURCES, Source, SourceFile
 from eber.files import lock, write_atomically
 
 CHECKSUMS = "SHA256SUMS"
+PART = ".part"
+"""What the name of a file ends in while it is being downloaded."""
 _LEADING_BYTES = {"gzip": b"\x1f\x8b", "zip": b"PK\x03\x04"}
 
-State = Literal["present", "missing", "checksum wrong", "unknown"]
+State = Literal["present", "missing", "unfinished", "checksum wrong", "unknown"]
 
 
 class Finding(NamedTuple):
@@ -128,12 +130,23 @@ def verify(data_dir: str | Path) -> list[Finding]:
             right = found == expected[path]
             detail = "" if right else f"sha256 is {found} instead of {expected[path]}; download it again"
             findings.append(Finding(path, "present" if right else "checksum wrong", detail))
+        elif path.endswith(PART):
+            findings.append(Finding(path, "unfinished", "eber data fetch goes on with it"))
         elif not path.startswith(unpacked):
             findings.append(Finding(path, "unknown", "no checksum is known for it"))
     for source in SOURCES.values():
-        if not any(path.startswith(f"{source.folder}/") for path in present | set(listed)):
-            findings.append(Finding(source.name, "missing", f"download it with: eber data fetch {source.name}"))
+        findings += _missing(source, {path for path in present | set(listed) if not path.endswith(PART)})
     return findings
+
+
+def _missing(source: Source, there: set[str]) -> list[Finding]:
+    """The data set where nothing of it is there, or those of its files that are not beside others that are."""
+    advice = f"download it with: eber data fetch {source.name}"
+    if not any(path.startswith(f"{source.folder}/") for path in there):
+        return [Finding(source.name, "missing", advice)]
+    files = [file.path for file in source.files]
+    begun = any(path in there for path in files)  # else the data came from elsewhere, in files of other names
+    return [Finding(path, "missing", advice) for path in files if begun and path not in there]
 
 
 def read_checksums(data_dir: Path) -> dict[str, str]:
@@ -163,7 +176,7 @@ def _download(
     trouble: Exception | None = None
     for url in file.urls:
         downloader = ResumingDownloader(
-            path.with_name(f"{path.name}.part"),
+            path.with_name(f"{path.name}{PART}"),
             checked=known_hash is not None,
             attempts=attempts,
             backoff=backoff,

@@ -144,6 +144,9 @@ def _read_genus_table(folder: Path) -> GenusTable | None:
     samples = read_bounded_csv(samples_path, _MAX_BYTES, dtype="string")
     check_columns(list(samples.columns), ("sample", "cohort", "disease_state", "diagnosis"), samples_path)
     check_unique(samples["sample"], samples_path, first_line=2)
+    # The header is read apart, since pandas would rename a repeated column and so hide it.
+    header = read_bounded_csv(counts_path, _MAX_BYTES, header=None, nrows=1, dtype="string").iloc[0]
+    check_unique(header.rename("genus"), f"{counts_path}, header", first_line=1)
     counts = read_bounded_csv(counts_path, _MAX_BYTES, dtype={"sample": "string"})
     check_columns(list(counts.columns), ("sample",), counts_path)
     check_unique(counts["sample"], counts_path, first_line=2)

@@ -154,7 +154,7 @@ def _genus(lineage: str, path: str, line: int) -> str:
 def _collapse(
     cohort: str, labels: pd.DataFrame, table: _OtuTable, min_sample_reads: int, min_otu_reads: int, path: Path
 ) -> GenusTable:
-    known = np.isin(table.samples, labels.index)
+    known = pd.Index(table.samples).isin(labels.index)  # numpy would take a name with a trailing zero byte for another
     deep = np.asarray(table.reads.sum(axis=0)) >= min_sample_reads
     columns = np.flatnonzero(known & deep)
     if not len(columns):

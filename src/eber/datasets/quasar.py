@@ -115,8 +115,9 @@ def _read_table(path: Path) -> tuple[int, pd.DataFrame]:
     first_line = skip + 2
     for column in ("ra", "dec", *_BANDS, *(name for name in _QUALITY if name in names)):
         table[column] = numeric_column(table[column], path, first_line)
-    if "specobjid" in names:
-        check_unique(table["specobjid"], path, first_line)
+    for identifier in ("specobjid", "objid"):
+        if identifier in names:
+            check_unique(table[identifier], path, first_line)
     return first_line, table
 
 

@@ -184,24 +184,34 @@ def _rank_within_source(window: HourlyWindow) -> NDArray[np.int64]:
     return rank
 
 
+_ALLOWED = {
+    **dict.fromkeys(("Gender", "Unit1", "Unit2"), (0, 1)),
+    "Age": (0, 130),
+    **dict.fromkeys(VITAL_SIGNS, (0, 1000)),
+    **dict.fromkeys(LABORATORY, (-500, 100_000)),
+}
+"""What no record can lie beyond. Measurements are taken as they are, even an FiO2 of 4000, but for numbers that stand
+for something else, such as -9999."""
+
+
 def _check_values(window: HourlyWindow) -> None:
-    """Raise on values that no record can have. Laboratory values are taken as they are: even FiO2 reaches 4000."""
-    allowed = {"Gender": (0, 1), "Unit1": (0, 1), "Unit2": (0, 1), "Age": (0, 130)}
+    """Raise on values that no record can have."""
     stay = np.repeat(np.arange(len(window.patients)), window.lengths)
-    for column, (low, high) in allowed.items():
+
+    def place(row: int) -> str:
+        record = row - int(window.starts[stay[row]]) + 1
+        return f"{window.path}, patient {str(window.patients[stay[row]])!r}, record {record}"
+
+    for column, (low, high) in _ALLOWED.items():
         values = window.column(column)
         wrong = np.flatnonzero((values < low) | (values > high))
         if len(wrong):
-            patient = str(window.patients[stay[wrong[0]]])
-            raise ValueError(
-                f"{window.path}, patient {patient!r}, column {column!r}: {values[wrong[0]]:g} is not between {low} and "
-                f"{high}."
-            )
-    unknown = np.setdiff1d(window.sources, ["A", "B"])
+            row = int(wrong[0])
+            raise ValueError(f"{place(row)}, column {column!r}: {values[row]:g} is not between {low} and {high}.")
+    unknown = np.flatnonzero(~np.isin(window.sources, ["A", "B"]))
     if len(unknown):
-        raise ValueError(f"{window.path}, column 'source': {str(unknown[0])!r} is neither 'A' nor 'B'.")
+        patient, source = str(window.patients[unknown[0]]), str(window.sources[unknown[0]])
+        raise ValueError(f"{window.path}, patient {patient!r}, column 'source': {source!r} is neither 'A' nor 'B'.")
     both = np.flatnonzero((window.column("Unit1") == 1) & (window.column("Unit2") == 1))
     if len(both):
-        raise ValueError(
-            f"{window.path}, patient {str(window.patients[stay[both[0]]])!r} is in Unit1 and Unit2 at once."
-        )
+        raise ValueError(f"{place(int(both[0]))} is in Unit1 and Unit2 at once.")

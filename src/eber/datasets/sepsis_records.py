@@ -257,5 +257,8 @@ def _check_hours(hour: NDArray[np.float64], first: NDArray[np.int64], patients: 
     rising[first] = True
     if not rising.all():
         row = int(np.argmin(rising))
-        patient = patients[np.searchsorted(first, row, side="right") - 1]
-        raise ValueError(f"{path}, patient {str(patient)!r}: ICULOS falls from {hour[row - 1]:g} to {hour[row]:g}.")
+        stay = int(np.searchsorted(first, row, side="right")) - 1
+        raise ValueError(
+            f"{path}, patient {str(patients[stay])!r}, record {row - int(first[stay]) + 1}, column 'ICULOS': hours "
+            f"must rise, but {hour[row]:g} follows {hour[row - 1]:g}."
+        )

@@ -16,6 +16,8 @@ import eber
 
 MAIN = "main"
 """The variant that is the method itself."""
+PENALTY_WEIGHT = "penalty_weight"
+"""The name under which a cell keeps the weight that was chosen for it."""
 
 
 def row_label(method: str, variant: str) -> str:

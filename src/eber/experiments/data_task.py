@@ -15,7 +15,7 @@ from eber.audit import LeakAudit
 from eber.datasets.base import MultiEnvironmentData
 from eber.estimators import PAPER_FORM, EBERClassifier, ERMClassifier
 from eber.estimators.base import EnvironmentClassifier
-from eber.experiments.cell import MAIN, Cell, CellResult
+from eber.experiments.cell import MAIN, PENALTY_WEIGHT, Cell, CellResult
 from eber.experiments.fitting import CLASSIFIERS, PENALISED, Fitted, Preparation, Steps, WeightSearch, fit, unchanged
 from eber.experiments.parametric import ERM_SAME_RECIPE
 from eber.metrics import score
@@ -117,7 +117,7 @@ class DataTask:
         extra: dict[str, float] = {}
         if cell.method in PENALISED:
             choice = yield from self._search(cell.parameters).run(cell.method, raw_train, shared, cell.seed)
-            extra = {"penalty_weight": choice.weight}
+            extra = {PENALTY_WEIGHT: choice.weight}
             shared |= {"penalty_weight": choice.weight}
         fitted = yield from fit(build_classifier(cell.method, shared, cell.parameters), train)
         scores, seconds, right = self._score(fitted, test)

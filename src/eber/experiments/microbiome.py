@@ -42,6 +42,7 @@ def split(parameters: Mapping[str, Any], data_dir: Path, seed: int) -> Split:
     cohorts, held_out = parameters["train"], parameters["held_out"]
     if held_out in cohorts:
         raise ValueError(f"{held_out!r} is held out and cannot be among the cohorts to train on.")
+    data.require(cohorts)
     return data.split([name for name in data.environment_names if name not in cohorts])[0], data.split(held_out)[1]
 
 

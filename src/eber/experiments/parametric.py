@@ -15,7 +15,7 @@ from eber.datasets.parametric import ParametricDraw, ParametricParameters, draw
 from eber.datasets.parametric_oracle import ParametricOracle
 from eber.estimators import PAPER_FORM, EBERClassifier, ERMClassifier
 from eber.estimators.base import EnvironmentClassifier
-from eber.experiments.cell import MAIN, Cell, CellResult
+from eber.experiments.cell import MAIN, PENALTY_WEIGHT, Cell, CellResult
 from eber.experiments.driving import drive
 from eber.experiments.fitting import CLASSIFIERS, PENALISED, Fitted, Steps, fit, fit_best_weight, validation_nll
 from eber.experiments.parametric_paper import PAPER
@@ -93,7 +93,7 @@ def run_cell(cell: Cell) -> Steps[CellResult]:
     scores, seconds = {}, {}
     scores[MAIN], seconds[MAIN] = _score(fitted, data)
     if fitted.penalty_weight is not None:
-        scores[MAIN]["penalty_weight"] = fitted.penalty_weight
+        scores[MAIN][PENALTY_WEIGHT] = fitted.penalty_weight
     if cell.method == "EBER":
         for variant, weights in ((UNIFORM_AT_TEST, "uniform"), (ORACLE_AT_TEST, oracle.environment_proba)):
             fitted.classifier.set_params(prediction_weights=weights)

@@ -6,14 +6,14 @@ import hashlib
 import io
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
 from numpy.typing import NDArray
 
-from eber.experiments.cell import MAIN, row_label
+from eber.experiments.cell import MAIN, PENALTY_WEIGHT, row_label
 from eber.experiments.collect import (
     CELLS_COLUMNS,
     CELLS_FILE,
@@ -169,6 +169,10 @@ class Summary:
         The method that was tested against the others.
     source : str
         The paper's table; empty where it has none.
+    changes : mapping
+        Parameters that this run changed, and their values.
+    penalty_weights : mapping
+        Label of a method to the weight that was chosen under each seed.
     """
 
     setting: str
@@ -177,6 +181,8 @@ class Summary:
     primary: Quantity
     reference: str
     source: str
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    penalty_weights: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     def best(self, name: str) -> set[str]:
         """Labels of the methods with the best mean, as printed; oracles and variants do not compete."""
@@ -229,7 +235,14 @@ def _summarise_setting(results: Results, setting: str) -> Summary:
         columns[experiment.primary_metric],
         experiment.reference_method,
         paper.source if paper else "",
+        results.run["overrides"],
+        _penalty_weights(results.cells[results.cells["setting"] == setting]),
     )
+
+
+def _penalty_weights(cells: pd.DataFrame) -> dict[str, tuple[float, ...]]:
+    chosen = cells[cells["metric"] == PENALTY_WEIGHT].sort_values("seed", kind="stable")
+    return {str(method): tuple(group["value"]) for method, group in chosen.groupby("method", sort=False)}
 
 
 def _estimate(values: pd.Series, paper: tuple[float, float] | None) -> Estimate:

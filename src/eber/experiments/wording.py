@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 from eber.experiments.results import NOTABLE, Estimate, Summary
 from eber.experiments.spec import SECONDS
@@ -28,7 +29,7 @@ def verdict(summary: Summary) -> str:
     tested = [row for row in summary.rows if row.comparison is not None]
     if not tested:
         return ""
-    groups: dict[str, list[str]] = {"better": [], "open": [], "untested": []}
+    groups: dict[str, list[str]] = {"better": [], "worse": [], "open": [], "untested": []}
     for row in tested:
         comparison = row.comparison
         assert comparison is not None
@@ -36,15 +37,21 @@ def verdict(summary: Summary) -> str:
             groups["untested"].append(f"{row.label} ({comparison.reason})")
         elif comparison.p_corrected < LEVEL:
             groups["better"].append(f"{row.label} (p {_with_sign(comparison.p_corrected)})")
+        elif comparison.high < 0:
+            metric = summary.primary
+            interval = f"{metric.format(comparison.low)} to {metric.format(comparison.high)}".replace("-", "−")
+            groups["worse"].append(f"{row.label} (advantage {interval}, 95 % interval)")
         else:
             side = "ahead" if comparison.advantage > 0 else "behind" if comparison.advantage < 0 else "level"
             groups["open"].append(f"{row.label} ({side}, p {_with_sign(comparison.p_corrected)})")
-    metric, reference = summary.primary.label, summary.reference
+    label, reference = summary.primary.label, summary.reference
     sentences = []
     if groups["better"]:
-        sentences.append(f"{reference} has significantly better {metric} than {_list(groups['better'])}.")
+        sentences.append(f"{reference} has significantly better {label} than {_list(groups['better'])}.")
+    if groups["worse"]:
+        sentences.append(f"{reference} has worse {label} than {_list(groups['worse'])}.")
     if groups["open"]:
-        sentences.append(f"No significant advantage in {metric} is shown over {_list(groups['open'])}.")
+        sentences.append(f"No significant advantage in {label} is shown over {_list(groups['open'])}.")
     if groups["untested"]:
         sentences.append(f"Not tested: {_list(groups['untested'])}.")
     return " ".join(sentences)
@@ -76,7 +83,10 @@ def seeds_of(summary: Summary) -> str:
 
 def caption(summary: Summary) -> str:
     """What a reader must know to read the table."""
-    parts = [f"Mean ± standard deviation over {seeds_of(summary)}."]
+    parts = ["One seed." if seeds_of(summary) == "1 seed" else f"Mean ± standard deviation over {seeds_of(summary)}."]
+    if summary.changes:
+        changed = ", ".join(f"{name} = {value}" for name, value in summary.changes.items())
+        parts.append(f"Changed for this run: {changed}.")
     if summary.source:
         parts.append(
             f"Paper: {summary.source}; in brackets our mean minus the paper's, in the paper's standard deviations."
@@ -86,7 +96,18 @@ def caption(summary: Summary) -> str:
             f"p: one-sided t-test, paired by seed, of {summary.reference} against each method on "
             f"{summary.primary.label}, Benjamini-Yekutieli corrected over the methods of this table."
         )
+    if summary.penalty_weights:
+        chosen = "; ".join(f"{label} {_counted(weights)}" for label, weights in summary.penalty_weights.items())
+        parts.append(f"Penalty weights chosen on training environments, by seed: {chosen}.")
     return " ".join(parts)
+
+
+def _counted(weights: tuple[float, ...]) -> str:
+    """Weights, the most frequent first, with how many seeds chose them where they did not all choose the same."""
+    counts = Counter(weights).most_common()
+    return ", ".join(
+        f"{weight:g}" if len(counts) == 1 else f"{weight:g} ({n} of {len(weights)})" for weight, n in counts
+    )
 
 
 def _deviation(label: str, column: Quantity, estimate: Estimate, source: str) -> str:
