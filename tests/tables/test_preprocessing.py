@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -38,6 +39,13 @@ def test_numbers_as_scikit_learn(values: np.ndarray) -> None:
     if np.isnan(values).any():
         assert fitted.names_out == ["x", "x is missing"]
         assert X[:, 1].tolist() == np.isnan(values).tolist()
+
+
+def test_numbers_that_cannot_be_standardised_are_refused_by_column() -> None:
+    """The mean of the two middle ones, which is their median, is beyond what a float holds."""
+    columns, schema = one_column(np.array([9e307, 9.1e307, np.nan]), "numeric")
+    with pytest.raises(ValueError, match="Column 'x' holds numbers too large"):
+        Preprocessing.fit(columns, schema)
 
 
 def test_categories_as_scikit_learn() -> None:

@@ -145,9 +145,9 @@ def _fit_column(feature: Feature, column: Any) -> ColumnEncoding:
     if kind == "boolean":
         constant = bool((known == known[0]).all())
         return ColumnEncoding(name, kind, fill=float(known.mean() > 0.5), indicator=indicator, constant=constant)
-    fill = float(np.median(known))
-    filled = np.where(missing, fill, column)
     with np.errstate(over="ignore", invalid="ignore"):
+        fill = float(np.median(known))
+        filled = np.where(missing, fill, column)
         mean, scale = float(filled.mean()), float(filled.std())
     if not (math.isfinite(mean) and math.isfinite(scale)):
         raise ValueError(f"Column {name!r} holds numbers too large to be standardised; its largest is {known.max():g}.")
