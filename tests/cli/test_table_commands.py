@@ -70,6 +70,10 @@ def test_fit_and_predict(
     assert {"eber", "python", "torch", "numpy"} <= set(facts["versions"])
     assert {entry["held_out"] for entry in facts["held_out_scores"]} == set(table["hospital"])
     assert all(0 < entry["nll"] < 5 for entry in facts["held_out_scores"])
+    at_the_start = capsys.readouterr().err.splitlines()[:2]
+    assert at_the_start[0].startswith("Classes of 'sepsis' with their rows: 0 (")
+    assert at_the_start[0].endswith("1 is the positive one.")
+    assert at_the_start[1].startswith("Environments of 'hospital' with their rows: ")
     assert eber(monkeypatch, "predict", model, hospitals, "--out", answers, "--adapt", "--keep", "age") == 0
     said = capsys.readouterr().out
     for words in ("Estimated mixture", "Likelihood gain", "sharpness of p(e|x)", "effective sample size", "trust"):

@@ -129,6 +129,38 @@ def test_labels_may_be_numbers_booleans_or_text(
 
 
 @pytest.mark.parametrize(
+    ("column", "values", "says"),
+    [
+        ("y", ["Yes", "yes", "No", "no"], "Column 'y' of .* holds 'No' and 'no', 'Yes' and 'yes', which differ"),
+        ("site", ["General", "general", "North", "South"], "'site' of .* holds 'General' and 'general', which differ "),
+        ("site", ["St. Mary", "St.  Mary", "St.Mary", "x"], "holds 'St.  Mary' and 'St. Mary' and 'St.Mary', which"),
+    ],
+)
+def test_names_that_differ_only_in_letter_case_or_blanks_are_refused(
+    tmp_path: Path, frame: pd.DataFrame, column: str, values: list[str], says: str
+) -> None:
+    with pytest.raises(ValueError, match=says):
+        read(tmp_path, frame.assign(**{column: values * 10}))
+
+
+def test_names_that_differ_in_more_than_blanks_are_different(tmp_path: Path, frame: pd.DataFrame) -> None:
+    table = read(tmp_path, frame.assign(site=["ward 1 11", "ward 11 1", " b", "b "] * 10))
+    assert np.unique(table.environments).tolist() == ["b", "ward 1 11", "ward 11 1"]
+
+
+def test_classes_and_environments_are_counted_and_the_positive_class_is_named(
+    tmp_path: Path, frame: pd.DataFrame
+) -> None:
+    classes, environments = read(tmp_path, frame.assign(y=["yes", "no", "no", "no"] * 10)).contents
+    assert classes == "Classes of 'y' with their rows: no (30), yes (10); yes is the positive one."
+    assert environments == "Environments of 'site' with their rows: a (20), b (20)."
+    many = read(tmp_path, frame.assign(y=[0, 1, 2, 1] * 10, site=[f"s{j % 19}" for j in range(40)])).contents
+    assert "positive" not in many[0]
+    assert many[1].startswith("Environments of 'site' with their rows: s0 (3), s1 (3), s10 (2)")
+    assert many[1].endswith(" and 9 more.")
+
+
+@pytest.mark.parametrize(
     ("changes", "options", "says"),
     [
         ({}, {"label": "Y"}, "Did you mean 'y'"),
