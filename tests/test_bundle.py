@@ -216,6 +216,22 @@ def test_values_and_columns_never_seen_are_counted(tmp_path: Path, bundle: Bundl
     assert report.ignored == ("mood",)
 
 
+def test_a_saved_model_remarks_on_what_training_never_showed(
+    tmp_path: Path, bundle: Bundle, new: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the batches; and rows that are like those of the fit give no remark."""
+    bundle.save(tmp_path / "model")
+    again = Bundle.load(tmp_path / "model")
+    assert predict_file(again, new, tmp_path / "p.parquet").departures == []
+    table = pd.read_csv(new)
+    table.assign(age=table["age"] * 365, heart_rate=None).to_csv(new, index=False)
+    batches = prediction.TableFile.batches
+    monkeypatch.setattr(prediction.TableFile, "batches", lambda self, columns, rows=0: batches(self, columns, 7))
+    age, heart_rate = predict_file(again, new, tmp_path / "p.parquet").departures
+    assert age.startswith(f"Column 'age': {len(table)} of {len(table)} rows lie beyond anything in training (18 to 9")
+    assert heart_rate.startswith(f"Column 'heart_rate': {len(table)} of {len(table)} values are missing (")
+
+
 def test_a_baseline_predicts_labels_and_cannot_be_adapted(tmp_path: Path, new: Path) -> None:
     bundle = make(tmp_path, "ERM")
     predict_file(bundle, new, tmp_path / "p.csv")

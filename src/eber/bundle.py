@@ -28,6 +28,7 @@ from eber.exceptions import ModelFileError
 from eber.experiments.fitting import CLASSIFIERS
 from eber.files import sole_writer, write_atomically
 from eber.sealed import read_sealed, seal
+from eber.tables.departures import Departures
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.schema import FeatureKind, Schema
 from eber.tables.training import FeatureColumns, TrainingTable
@@ -149,6 +150,9 @@ def _answer_one_row(bundle: Bundle) -> None:
         n_rows=2,
     )
     bundle.preprocessing.unseen(columns)
+    departures = Departures(bundle.preprocessing)
+    departures.count(columns)
+    departures.sentences()
     bundle.classifier.predict_proba(bundle.preprocessing.transform(columns))
 
 

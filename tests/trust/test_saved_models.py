@@ -50,6 +50,12 @@ def test_a_model_folder_of_version_1_predicts_as_it_did(tmp_path: Path) -> None:
     assert bundle.card["held_out_scores"][0]["held_out"] == "Ashford"
 
 
+def test_a_model_folder_of_version_1_gives_no_remarks_on_ranges_that_it_did_not_keep(tmp_path: Path) -> None:
+    table = pd.read_csv(FOLDER / "new.csv")
+    table.assign(age=table["age"] * 365).to_csv(tmp_path / "days.csv", index=False)
+    assert predict_file(Bundle.load(FOLDER / "bundle"), tmp_path / "days.csv", tmp_path / "p.csv").departures == []
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_of_version_1_can_be_saved_again(name: str, tmp_path: Path) -> None:
     """With the same weights, byte for byte, and no other files."""

@@ -54,6 +54,7 @@ def _sentences(report: PredictionReport) -> list[str]:
             f"Column {name!r}: {count} of {report.rows} rows have a value that the fit has not seen, such as "
             f"{first!r}; they count as none of the known ones."
         )
+    lines += report.departures
     if report.formulas:
         lines.append(
             f"{report.formulas} cells begin as a formula does; each has an apostrophe in front, so that a spreadsheet "

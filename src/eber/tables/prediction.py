@@ -19,6 +19,7 @@ from eber.estimators import EBERClassifier
 from eber.files import replacing, sole_writer
 from eber.formulas import disarm_table
 from eber.inference import split_uncertainty
+from eber.tables.departures import Departures
 from eber.tables.files import BATCH_ROWS, TableFile, open_table, unique_names
 from eber.tables.schema import require_columns
 from eber.tables.training import decode
@@ -44,6 +45,8 @@ class PredictionReport:
         Columns of the file that the model does not use.
     formulas : int
         Cells of a CSV file that begin like a formula and were given an apostrophe.
+    departures : list of str
+        Sentences about columns that are unlike anything in training.
     adaptation : Adaptation, optional
     mixture : dict
         Training environment to its weight in the mixture that an adaptation estimated.
@@ -53,6 +56,7 @@ class PredictionReport:
     unseen: dict[str, tuple[int, str]] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
     formulas: int = 0
+    departures: list[str] = field(default_factory=list)
     adaptation: Adaptation | None = None
     mixture: dict[str, float] = field(default_factory=dict)
 
@@ -91,12 +95,13 @@ def predict_file(
         report.adaptation = classifier.adaptation_
         weights = classifier.environment_mixture().tolist()
         report.mixture = dict(zip(map(str, classifier.environments_), weights, strict=True))
+    departures = Departures(bundle.preprocessing)
     out.parent.mkdir(parents=True, exist_ok=True)
     with sole_writer(out), replacing(out) as temporary:
         writer = None
         try:
             for table in file.batches([*dict.fromkeys([*names, *copied])], _batch_rows(classifier)):
-                X = _features(bundle, file, table, report)
+                X = _features(bundle, file, table, report, departures)
                 answers = _answers(classifier, X, {name: table[name].combine_chunks() for name in copied})
                 if out.suffix == ".csv":
                     answers, changed = disarm_table(answers)
@@ -110,11 +115,15 @@ def predict_file(
                 writer.close()
         if writer is None:
             raise ValueError(f"{path} has columns but no rows.")
+    report.departures = departures.sentences()
     return report
 
 
-def _features(bundle: Bundle, file: TableFile, table: Any, report: PredictionReport) -> NDArray[np.float64]:
+def _features(
+    bundle: Bundle, file: TableFile, table: Any, report: PredictionReport, departures: Departures
+) -> NDArray[np.float64]:
     columns = decode(table, file, bundle.schema, report.rows)
+    departures.count(columns)
     for name, (count, first) in bundle.preprocessing.unseen(columns).items():
         before, example = report.unseen.get(name, (0, first))
         report.unseen[name] = (before + count, example)
