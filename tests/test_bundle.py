@@ -216,6 +216,19 @@ def test_values_and_columns_never_seen_are_counted(tmp_path: Path, bundle: Bundl
     assert report.ignored == ("mood",)
 
 
+def test_detection_limits_are_the_same_numbers_in_new_rows(tmp_path: Path, bundle: Bundle, new: Path) -> None:
+    """Also in a column that had none at the fit."""
+    table = pd.read_csv(new).assign(age=["<50", *pd.read_csv(new)["age"].astype(str)[1:]])
+    table.to_csv(new, index=False)
+    report = predict_file(bundle, new, tmp_path / "a.parquet")
+    below = table["lactate"].eq("<0.5")
+    assert below.any()
+    assert report.limits == {"age": (1, "<50"), "lactate": (int(below.sum()), "<0.5")}
+    table.assign(age=table["age"].str.strip("<"), lactate=table["lactate"].str.strip("<")).to_csv(new, index=False)
+    assert predict_file(bundle, new, tmp_path / "b.parquet").limits == {}
+    assert pq.read_table(tmp_path / "a.parquet").equals(pq.read_table(tmp_path / "b.parquet"))
+
+
 def test_a_saved_model_remarks_on_what_training_never_showed(
     tmp_path: Path, bundle: Bundle, new: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -132,6 +132,7 @@ def _answer_one_row(bundle: Bundle) -> None:
     """
     schema = bundle.schema
     texts = [schema.label, schema.environment, *schema.identifiers, *schema.dropped, *schema.dropped.values()]
+    texts += schema.remarks
     texts += [text for feature in schema.features for text in (feature.name, *feature.odd_texts)]
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("a name in it is no text")

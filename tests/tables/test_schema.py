@@ -61,10 +61,56 @@ def test_columns_that_cannot_help_are_dropped_with_a_word(
 
 
 def test_a_few_odd_texts_among_numbers_count_as_missing_and_are_named(tmp_path: Path, frame: pd.DataFrame) -> None:
-    frame["dose"] = ["<1" if j == 7 else str(j / 10) for j in range(40)]
+    frame["dose"] = ["unknown" if j == 7 else str(j / 10) for j in range(40)]
     table = read(tmp_path, frame)
     assert np.flatnonzero(np.isnan(table.columns.values["dose"])).tolist() == [7]
-    assert any("'<1'" in note for note in table.notes)
+    assert any("'unknown'" in note for note in table.notes)
+
+
+def test_detection_limits_are_read_as_the_limit_and_counted(tmp_path: Path, frame: pd.DataFrame) -> None:
+    limits = ["<5", "> 100", "<=2.5", ">=7", "≤0.5", "≥ 8"]
+    frame["crp"] = [limits[j] if j < 6 else "<5" if j % 3 == 0 else f"{j}.5" for j in range(40)]
+    table = read(tmp_path, frame)
+    crp = table.columns.values["crp"]
+    np.testing.assert_array_equal(crp[:9], [5, 100, 2.5, 7, 0.5, 8, 5, 7.5, 8.5])
+    assert not np.isnan(crp).any()
+    assert "Column 'crp': 18 of 40 rows have a detection limit such as '<5', which is read as the limit." in table.notes
+
+
+def test_detection_limits_with_decimal_commas_are_read(tmp_path: Path, frame: pd.DataFrame) -> None:
+    path = tmp_path / "t.csv"
+    frame.assign(crp=["<0,5", "1,25"] * 20).to_csv(path, index=False, sep=";", decimal=",")
+    crp = read_training_table(path, label="y", environment="site").columns.values["crp"]
+    assert crp[:2].tolist() == [0.5, 1.25]
+
+
+def test_groups_that_are_written_like_limits_stay_groups(tmp_path: Path, frame: pd.DataFrame) -> None:
+    table = read(tmp_path, frame.assign(group=np.repeat(["<18", "<18", ">65", "18"], 10)))
+    assert {feature.name: feature.kind for feature in table.schema.features}["group"] == "categorical"
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        (["1.5", "2", "80 kg", "3"], "Check column 'v': 75 % of its values are numbers, but '80 kg' is not, so it is"),
+        (
+            ["71 kg", "80 kg", "80.5kg", "n/a?"],
+            "Check column 'v': most of its values are numbers with 'kg' behind them",
+        ),
+    ],
+)
+def test_text_that_was_meant_as_numbers_is_remarked_on(
+    tmp_path: Path, frame: pd.DataFrame, values: list[str], says: str
+) -> None:
+    table = read(tmp_path, frame.assign(v=np.repeat(values, 10)))
+    assert {feature.name: feature.kind for feature in table.schema.features}["v"] == "categorical"
+    assert table.notes[0].startswith(says)
+    assert table.notes[0].endswith("To have it used as numbers, write numbers alone.")
+
+
+def test_text_that_begins_with_digits_is_not_remarked_on(tmp_path: Path, frame: pd.DataFrame) -> None:
+    table = read(tmp_path, frame.assign(line=["1st", "2nd", "3rd", "4th"] * 10, stage=["1a", "1b", "2a", "x"] * 10))
+    assert not table.schema.remarks
 
 
 def test_decimal_commas_and_missing_values_are_read_as_what_they_are(tmp_path: Path) -> None:

@@ -46,6 +46,8 @@ def predict(
 
 
 def _sentences(report: PredictionReport) -> list[str]:
+    from eber.tables.columns import say_limits
+
     lines = []
     if report.ignored:
         lines.append(f"Columns that the model does not know are ignored: {', '.join(report.ignored)}.")
@@ -54,6 +56,7 @@ def _sentences(report: PredictionReport) -> list[str]:
             f"Column {name!r}: {count} of {report.rows} rows have a value that the fit has not seen, such as "
             f"{first!r}; they count as none of the known ones."
         )
+    lines += [say_limits(name, limits, report.rows, first) for name, (limits, first) in report.limits.items()]
     lines += report.departures
     if report.formulas:
         lines.append(

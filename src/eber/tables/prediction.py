@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from eber.estimators import EBERClassifier
 from eber.files import replacing, sole_writer
 from eber.formulas import disarm_table
 from eber.inference import split_uncertainty
+from eber.tables.columns import find_limits
 from eber.tables.departures import Departures
 from eber.tables.files import BATCH_ROWS, TableFile, open_table, unique_names
 from eber.tables.schema import require_columns
@@ -41,6 +42,8 @@ class PredictionReport:
     rows : int
     unseen : dict
         Categorical column to how many rows have a value that the fit has not seen, and the first such value.
+    limits : dict
+        Numeric column to how many rows have a detection limit in it, and the first such value.
     ignored : tuple of str
         Columns of the file that the model does not use.
     formulas : int
@@ -54,6 +57,7 @@ class PredictionReport:
 
     rows: int = 0
     unseen: dict[str, tuple[int, str]] = field(default_factory=dict)
+    limits: dict[str, tuple[int, str]] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
     formulas: int = 0
     departures: list[str] = field(default_factory=list)
@@ -124,10 +128,18 @@ def _features(
 ) -> NDArray[np.float64]:
     columns = decode(table, file, bundle.schema, report.rows)
     departures.count(columns)
-    for name, (count, first) in bundle.preprocessing.unseen(columns).items():
-        before, example = report.unseen.get(name, (0, first))
-        report.unseen[name] = (before + count, example)
+    _add(report.unseen, bundle.preprocessing.unseen(columns))
+    numeric = [feature for feature in bundle.schema.features if feature.kind == "numeric"]
+    limits = {f.name: find_limits(table[f.name], file.decimal_comma, f.odd_texts) for f in numeric}
+    _add(report.limits, {name: found for name, found in limits.items() if found[0]})
     return bundle.preprocessing.transform(columns)
+
+
+def _add(totals: dict[str, tuple[int, str]], found: Mapping[str, tuple[int, str]]) -> None:
+    """Add the counts of a batch; the example stays the first of all batches."""
+    for name, (count, first) in found.items():
+        before, example = totals.get(name, (0, first))
+        totals[name] = (before + count, example)
 
 
 def _sample(bundle: Bundle, file: TableFile, size: int, random_state: int) -> NDArray[np.float64]:
