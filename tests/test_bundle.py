@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tracemalloc
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from eber.bundle import CARD_PAGE, CLASSIFIER_FOLDER, TABLE_FILE, Bundle, describe
+from eber.bundle import CARD_PAGE, CLASSIFIER_FOLDER, TABLE_FILE, Bundle, card_page, describe
 from eber.compare.methods import Effort, fit_method
 from eber.datasets.hospitals import draw_hospitals
 from eber.exceptions import ModelFileError
@@ -73,6 +74,24 @@ def test_the_folder_holds_plain_data_only(tmp_path: Path, bundle: Bundle) -> Non
     page = (tmp_path / "model" / CARD_PAGE).read_text()
     assert "| Ashford | 3 | 0.500 | – |" in page
     assert "A remark." in page
+
+
+def test_the_card_lists_the_columns_with_what_the_fit_has_seen_of_them(tmp_path: Path, bundle: Bundle) -> None:
+    bundle.save(tmp_path / "model")
+    page = (tmp_path / "model" / CARD_PAGE).read_text()
+    assert "| column | kind | missing | values |" in page
+    assert re.search(r"^\| age \| numeric \| none \| 18 to 9\d \|$", page, re.MULTILINE)
+    assert re.search(r"^\| lactate \| numeric \| \d+ % \| 0\.5 to \S+ \|$", page, re.MULTILINE)
+    assert "| ventilated | boolean | none | yes, no |" in page
+    assert "| ward | categorical | none | emergency, general, intensive care |" in page
+
+
+def test_the_card_of_a_model_without_these_figures_leaves_them_open(tmp_path: Path, bundle: Bundle) -> None:
+    age = dict(bundle.preprocessing.to_json()[0])
+    for key in ("rows", "missing", "low", "high"):
+        del age[key]
+    page = card_page(bundle.card, Preprocessing.from_json([{**age, "name": "a|b"}]))
+    assert r"| a\|b | numeric | – | – |" in page
 
 
 def test_what_was_altered_mixed_or_is_no_model_is_refused(tmp_path: Path, bundle: Bundle) -> None:

@@ -83,6 +83,28 @@ def test_fit_and_predict(
     assert {"age", "patient_id", "predicted", "p(0)", "p(1)", "z1", "p(environment Dunmore)"} <= set(predicted)
 
 
+def test_named_features_leave_the_patients_their_names_and_one_row_is_one_row(
+    hospitals: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, one, answers = tmp_path / "model", tmp_path / "one.csv", tmp_path / "p.csv"
+    options = ["--quick", "--no-scores", "--features", "age,heart_rate,ward", "--out", model]
+    assert eber(monkeypatch, "fit", hospitals, *NAMES, *options) == 0
+    assert "'patient_id' is not used: not among the features you named" in capsys.readouterr().err
+    pd.read_csv(hospitals).head(1).assign(age=30_000, ward="corridor", patient_id="=1+1").to_csv(one, index=False)
+    assert eber(monkeypatch, "predict", model, one, "--out", answers, "--adapt") == 0
+    assert pd.read_csv(answers)["patient_id"].tolist() == ["'=1+1"]
+    said = capsys.readouterr().out
+    for words in (
+        "Column 'ward': 1 of 1 row has a value that the fit has not seen, such as 'corridor'",
+        "Column 'age': 1 of 1 row lies beyond anything in training (",
+        "1 cell begins as a formula does",
+        "Adapted to 1 row.",
+        "1 row is few for 3 environments",
+        "predictions for 1 row.",
+    ):
+        assert words in said
+
+
 def test_the_card_of_a_penalised_method_names_the_rule_of_its_weight(
     hospitals: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

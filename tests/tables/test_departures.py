@@ -54,9 +54,16 @@ def test_one_row_is_enough_where_training_was_long(trained: Preprocessing) -> No
     ]
 
 
+def test_one_row_far_outside_is_enough_where_training_was_short() -> None:
+    trained = Preprocessing.fit(columns(np.linspace(17, 98, 40), ["a", "b"] * 20), Schema("y", "e", FEATURES, (), {}))
+    for age, remarked in ((98.5, 0), (20_000.0, 1), (-100.0, 1), (-1.7e308, 1)):
+        assert len(remarks(trained, columns(np.array([age]), ["a"]))) == remarked
+
+
 def test_millions_of_rows_are_judged_as_their_share_is(trained: Preprocessing) -> None:
     for share, remarked in ((0.04, 0), (0.06, 1)):
-        departures = Departures(trained, 10_000_000, {"age": round(share * 10_000_000)}, {"age": 0, "ward": 0})
+        departures = Departures(trained, 10_000_000, {"age": round(share * 10_000_000)})
+        departures.missing = {"age": 0, "ward": 0}
         assert len(departures.sentences()) == remarked
 
 

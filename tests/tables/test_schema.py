@@ -145,6 +145,13 @@ def test_features_named_by_the_user_are_used_as_they_are(tmp_path: Path, frame: 
         read(tmp_path, frame.assign(day="2020-01-01"), features=["day"])
 
 
+def test_identifiers_are_found_among_columns_that_are_no_features_too(tmp_path: Path, frame: pd.DataFrame) -> None:
+    frame = frame.assign(subject_id=[1, 2, 3, 4] * 10, count=range(500, 540), dose=[1, 2] * 20, run_id=7)
+    schema = read(tmp_path, frame, features=["x"]).schema
+    assert schema.identifiers == ("subject_id", "count")
+    assert set(schema.dropped.values()) == {"not among the features you named"}
+
+
 def test_rows_without_label_or_environment_are_left_out_and_counted(tmp_path: Path, frame: pd.DataFrame) -> None:
     frame["y"] = frame["y"].astype(object)
     frame.loc[:4, "y"] = None

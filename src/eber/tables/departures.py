@@ -5,7 +5,8 @@ comparison with what training has shown can tell. Counts go up batch by batch, s
 
 Of n training rows and m new ones that are alike, the number of new values beyond the training range has a
 beta-binomial distribution, whatever the values' own is, and so has the number of missing ones. What is remarked on is
-more than that explains, in more than `MIN_SHARE` of the new rows.
+more than that explains, in more than `MIN_SHARE` of the new rows. Values farther outside than the training range is
+wide are remarked on without that question: it would take hundreds of training rows to doubt a single new one.
 """
 
 from __future__ import annotations
@@ -35,13 +36,15 @@ class Departures:
         What the training rows showed.
     rows : int
         New rows so far.
-    outside, missing : dict
-        Column to how many of them lie beyond the training range, and how many have no value.
+    outside, far, missing : dict
+        Column to how many of them lie beyond the training range, how many so by more than its width, and how many have
+        no value.
     """
 
     preprocessing: Preprocessing
     rows: int = 0
     outside: dict[str, int] = field(default_factory=dict)
+    far: dict[str, int] = field(default_factory=dict)
     missing: dict[str, int] = field(default_factory=dict)
 
     def count(self, columns: FeatureColumns) -> None:
@@ -49,12 +52,13 @@ class Departures:
         self.rows += columns.n_rows
         for encoding in self.preprocessing.encodings:
             name, values = encoding.name, columns.values[encoding.name]
-            is_array = isinstance(values, np.ndarray)
-            missing = int(np.isnan(values).sum()) if is_array else values.null_count
-            self.missing[name] = self.missing.get(name, 0) + missing
+            missing = np.isnan(values).sum() if isinstance(values, np.ndarray) else values.null_count
+            _add(self.missing, name, missing)
             if encoding.low is not None and encoding.high is not None:
-                outside = int(((values < encoding.low) | (values > encoding.high)).sum())
-                self.outside[name] = self.outside.get(name, 0) + outside
+                with np.errstate(over="ignore"):
+                    beyond = np.maximum(encoding.low - values, values - encoding.high)
+                _add(self.outside, name, (beyond > 0).sum())
+                _add(self.far, name, (beyond > encoding.high - encoding.low).sum())
 
     def sentences(self) -> list[str]:
         """What to look at before the predictions are believed; nothing for a model that kept no such figures."""
@@ -77,6 +81,8 @@ class Departures:
         return lines
 
     def _far_outside(self, encoding: ColumnEncoding, outside: int) -> bool:
+        if self.far.get(encoding.name, 0) > MIN_SHARE * self.rows:
+            return True
         known, found = encoding.rows - encoding.missing, self.rows - self.missing[encoding.name]
         if known < 2 or outside <= MIN_SHARE * self.rows:
             return False
@@ -89,6 +95,10 @@ class Departures:
             return False
         known = encoding.rows - encoding.missing
         return _by_chance(missing, self.rows, encoding.missing + 1, known + 1) < CHANCE
+
+
+def _add(totals: dict[str, int], name: str, number: int) -> None:
+    totals[name] = totals.get(name, 0) + int(number)
 
 
 def _by_chance(number: int, rows: int, a: int, b: int) -> float:

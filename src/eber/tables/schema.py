@@ -151,6 +151,9 @@ def find_schema(
             continue
         if features is not None and name not in features:
             dropped[name] = "not among the features you named"
+            # Predictions are of no use to somebody who cannot tell whose they are.
+            if _names_rows(name, table[name], file.decimal_comma):
+                identifiers.append(name)
             continue
         meaning = find_meaning(table[name], file.decimal_comma)
         if meaning.remark:
@@ -209,6 +212,12 @@ def _why_constant(column: Any) -> str:
         return "all its values are missing"
     # A single value and missing ones: whether it is missing may still say something.
     return "all its values are the same" if column.null_count == 0 and _n_distinct(column) == 1 else ""
+
+
+def _names_rows(name: str, column: Any, decimal_comma: bool) -> bool:
+    """Whether a column is an identifier by the rules for all columns."""
+    meaning = find_meaning(column, decimal_comma)
+    return not (_why_unusable(meaning) or _why_constant(column)) and bool(_why_identifier(name, meaning, column))
 
 
 def _why_identifier(name: str, meaning: Meaning, column: Any) -> str:

@@ -119,7 +119,8 @@ def read_training_table(
         if missing == table.num_rows:
             raise ValueError(f"Column {name!r} of {path} has no value in any row.")
         if missing:
-            notes.append(f"{missing} of {table.num_rows} rows have no {what} and are left out.")
+            have, are = ("has", "is") if missing == 1 else ("have", "are")
+            notes.append(f"{missing} of {table.num_rows} rows {have} no {what} and {are} left out.")
     table = table.filter(pc.and_(pc.is_valid(table[label]), pc.is_valid(table[environment])))
     if table.num_rows == 0:
         raise ValueError(f"{path} has no row with both a label ({label!r}) and an environment ({environment!r}).")
