@@ -26,6 +26,7 @@ def hospitals(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table = draw_hospitals(400)
     table = table[table["hospital"].isin(["Ashford", "Birchwood", "Dunmore"])]
     table["hospital"] = table["hospital"].replace("Ashford", "<b>Ash & ford</b>")
+    table["lactate"] = table["lactate"].replace("0.9", "<0.9")
     path = tmp_path_factory.mktemp("cli") / "hospitals.csv"
     table.to_csv(path, index=False)
     return path
@@ -165,6 +166,11 @@ def test_each_section_begins_with_its_answer(compared: Path) -> None:
         strict=True,
     ):
         assert re.search(says, answer), answer
+
+
+def test_the_page_says_how_detection_limits_were_read(compared: Path) -> None:
+    page = (compared / "report.html").read_text()
+    assert re.search(r"lactate.{1,20}: \d+ of \d+ rows have a detection limit such as .{1,20}, which is read as", page)
 
 
 def test_a_second_run_computes_nothing_and_report_writes_the_same_page(

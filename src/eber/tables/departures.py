@@ -67,20 +67,20 @@ class Departures:
             if not encoding.rows:
                 continue
             outside, missing = self.outside.get(encoding.name, 0), self.missing.get(encoding.name, 0)
-            if self._far_outside(encoding, outside):
+            if self._notably_outside(encoding, outside):
                 lines.append(
                     f"Column {encoding.name!r}: {outside} of {self.rows} {'row' if self.rows == 1 else 'rows'} "
                     f"{'lies' if outside == 1 else 'lie'} beyond anything in training "
                     f"({encoding.low:g} to {encoding.high:g})."
                 )
-            if self._far_more_missing(encoding, missing):
+            if self._notably_missing(encoding, missing):
                 lines.append(
                     f"Column {encoding.name!r}: {missing} of {self.rows} {'value' if self.rows == 1 else 'values'} "
                     f"{'is' if missing == 1 else 'are'} missing ({encoding.missing_share} in training)."
                 )
         return lines
 
-    def _far_outside(self, encoding: ColumnEncoding, outside: int) -> bool:
+    def _notably_outside(self, encoding: ColumnEncoding, outside: int) -> bool:
         if self.far.get(encoding.name, 0) > MIN_SHARE * self.rows:
             return True
         known, found = encoding.rows - encoding.missing, self.rows - self.missing[encoding.name]
@@ -89,7 +89,7 @@ class Departures:
         # Smallest and largest of n values leave a share of Beta(2, n - 1) outside.
         return _by_chance(outside, found, 2, known - 1) < CHANCE
 
-    def _far_more_missing(self, encoding: ColumnEncoding, missing: int) -> bool:
+    def _notably_missing(self, encoding: ColumnEncoding, missing: int) -> bool:
         share, before = missing / self.rows, encoding.missing / encoding.rows
         if share <= MIN_SHARE or not (share > 2 * before or 1 - share < (1 - before) / 2):
             return False
