@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tracemalloc
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from eber.bundle import CARD_PAGE, CLASSIFIER_FOLDER, TABLE_FILE, Bundle, describe
+from eber.bundle import CARD_PAGE, CLASSIFIER_FOLDER, TABLE_FILE, Bundle, card_page, describe
 from eber.compare.methods import Effort, fit_method
 from eber.datasets.hospitals import draw_hospitals
 from eber.exceptions import ModelFileError
@@ -73,6 +74,24 @@ def test_the_folder_holds_plain_data_only(tmp_path: Path, bundle: Bundle) -> Non
     page = (tmp_path / "model" / CARD_PAGE).read_text()
     assert "| Ashford | 3 | 0.500 | – |" in page
     assert "A remark." in page
+
+
+def test_the_card_lists_the_columns_with_what_the_fit_has_seen_of_them(tmp_path: Path, bundle: Bundle) -> None:
+    bundle.save(tmp_path / "model")
+    page = (tmp_path / "model" / CARD_PAGE).read_text()
+    assert "| column | kind | missing | values |" in page
+    assert re.search(r"^\| age \| numeric \| none \| 18 to 9\d \|$", page, re.MULTILINE)
+    assert re.search(r"^\| lactate \| numeric \| \d+ % \| 0\.5 to \S+ \|$", page, re.MULTILINE)
+    assert "| ventilated | boolean | none | yes, no |" in page
+    assert "| ward | categorical | none | emergency, general, intensive care |" in page
+
+
+def test_the_card_of_a_model_without_these_figures_leaves_them_open(tmp_path: Path, bundle: Bundle) -> None:
+    age = dict(bundle.preprocessing.to_json()[0])
+    for key in ("rows", "missing", "low", "high"):
+        del age[key]
+    page = card_page(bundle.card, Preprocessing.from_json([{**age, "name": "a|b"}]))
+    assert r"| a\|b | numeric | – | – |" in page
 
 
 def test_what_was_altered_mixed_or_is_no_model_is_refused(tmp_path: Path, bundle: Bundle) -> None:
@@ -214,6 +233,35 @@ def test_values_and_columns_never_seen_are_counted(tmp_path: Path, bundle: Bundl
     report = predict_file(bundle, new, tmp_path / "p.parquet")
     assert report.unseen["ward"] == (5, "corridor")
     assert report.ignored == ("mood",)
+
+
+def test_detection_limits_are_the_same_numbers_in_new_rows(tmp_path: Path, bundle: Bundle, new: Path) -> None:
+    """Also in a column that had none at the fit."""
+    table = pd.read_csv(new).assign(age=["<50", *pd.read_csv(new)["age"].astype(str)[1:]])
+    table.to_csv(new, index=False)
+    report = predict_file(bundle, new, tmp_path / "a.parquet")
+    below = table["lactate"].eq("<0.5")
+    assert below.any()
+    assert report.limits == {"age": (1, "<50"), "lactate": (int(below.sum()), "<0.5")}
+    table.assign(age=table["age"].str.strip("<"), lactate=table["lactate"].str.strip("<")).to_csv(new, index=False)
+    assert predict_file(bundle, new, tmp_path / "b.parquet").limits == {}
+    assert pq.read_table(tmp_path / "a.parquet").equals(pq.read_table(tmp_path / "b.parquet"))
+
+
+def test_a_saved_model_remarks_on_what_training_never_showed(
+    tmp_path: Path, bundle: Bundle, new: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the batches; and rows that are like those of the fit give no remark."""
+    bundle.save(tmp_path / "model")
+    again = Bundle.load(tmp_path / "model")
+    assert predict_file(again, new, tmp_path / "p.parquet").departures == []
+    table = pd.read_csv(new)
+    table.assign(age=table["age"] * 365, heart_rate=None).to_csv(new, index=False)
+    batches = prediction.TableFile.batches
+    monkeypatch.setattr(prediction.TableFile, "batches", lambda self, columns, rows=0: batches(self, columns, 7))
+    age, heart_rate = predict_file(again, new, tmp_path / "p.parquet").departures
+    assert age.startswith(f"Column 'age': {len(table)} of {len(table)} rows lie beyond anything in training (18 to 9")
+    assert heart_rate.startswith(f"Column 'heart_rate': {len(table)} of {len(table)} values are missing (")
 
 
 def test_a_baseline_predicts_labels_and_cannot_be_adapted(tmp_path: Path, new: Path) -> None:

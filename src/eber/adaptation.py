@@ -135,7 +135,8 @@ def adapt_mixture(
     if m == 1:
         reasons.append("there is one training environment, so there is nothing to reweight")
     if n < MIN_ROWS_PER_ENVIRONMENT * m:
-        reasons.append(f"{n} rows are few for {m} environments; give at least {MIN_ROWS_PER_ENVIRONMENT * m}")
+        few = "1 row is few" if n == 1 else f"{n} rows are few"
+        reasons.append(f"{few} for {m} environments; give at least {MIN_ROWS_PER_ENVIRONMENT * m}")
     if m > 1 and sharpness < FLAT_SHARPNESS:
         reasons.append(f"p(e|x) is almost flat (sharpness {sharpness:.3f}): x hardly tells environments apart")
     if m > 1 and p_value > SIGNIFICANCE:

@@ -28,12 +28,15 @@ from eber.exceptions import ModelFileError
 from eber.experiments.fitting import CLASSIFIERS
 from eber.files import sole_writer, write_atomically
 from eber.sealed import read_sealed, seal
-from eber.tables.preprocessing import Preprocessing
+from eber.tables.departures import Departures
+from eber.tables.preprocessing import ColumnEncoding, Preprocessing
 from eber.tables.schema import FeatureKind, Schema
 from eber.tables.training import FeatureColumns, TrainingTable
 
 FORMAT, FORMAT_VERSION = "eber-table-model", 1
 TABLE_FILE, CARD_PAGE = "table.json", "card.md"
+MAX_LISTED_LEVELS = 8
+"""Values of a categorical column that the card names."""
 TEXT_KINDS = ("categorical", "ordinal")
 CLASSIFIER_FOLDER = "classifier"
 AGAIN = "Fit the model again."
@@ -78,7 +81,7 @@ class Bundle:
             write_files(place, files)
             (folder / CARD_PAGE).unlink(missing_ok=True)  # rather none than one of another fit
             write_atomically(folder / TABLE_FILE, seal(content, FORMAT, FORMAT_VERSION))
-            write_atomically(folder / CARD_PAGE, card_page(self.card))
+            write_atomically(folder / CARD_PAGE, card_page(self.card, self.preprocessing))
             for stale in folder.glob(f"{CLASSIFIER_FOLDER}-*"):
                 if stale != place:
                     shutil.rmtree(stale)
@@ -131,6 +134,7 @@ def _answer_one_row(bundle: Bundle) -> None:
     """
     schema = bundle.schema
     texts = [schema.label, schema.environment, *schema.identifiers, *schema.dropped, *schema.dropped.values()]
+    texts += schema.remarks
     texts += [text for feature in schema.features for text in (feature.name, *feature.odd_texts)]
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("a name in it is no text")
@@ -149,6 +153,9 @@ def _answer_one_row(bundle: Bundle) -> None:
         n_rows=2,
     )
     bundle.preprocessing.unseen(columns)
+    departures = Departures(bundle.preprocessing)
+    departures.count(columns)
+    departures.sentences()
     bundle.classifier.predict_proba(bundle.preprocessing.transform(columns))
 
 
@@ -201,14 +208,14 @@ def describe(
     }
 
 
-def card_page(card: Mapping[str, Any]) -> str:
+def card_page(card: Mapping[str, Any], preprocessing: Preprocessing) -> str:
     """The model card in Markdown."""
     data = card["data"]
     lines = [
         f"# {card['method']} for {data['label']}",
         "",
         f"Fitted on {data['rows']} rows of `{data['file']}` (SHA-256 {data['sha256']}) from "
-        f"{len(data['environments'])} environments (`{data['environment']}`). Classes: {', '.join(data['classes'])}.",
+        f"{_environments(len(data['environments']))} (`{data['environment']}`). Classes: {', '.join(data['classes'])}.",
         "",
         "## How it does in an environment that it was not fitted on",
         "",
@@ -219,21 +226,47 @@ def card_page(card: Mapping[str, Any]) -> str:
         lines += [f"| held out | rows | {' | '.join(metrics)} |", "|---" * (len(metrics) + 2) + "|"]
         for entry in scores:
             values = ("–" if entry[key] is None else f"{entry[key]:.3f}" for key in metrics)
-            lines.append(f"| {entry['held_out']} | {entry['rows']} | {' | '.join(values)} |")
+            lines.append(f"| {_cell(entry['held_out'])} | {entry['rows']} | {' | '.join(values)} |")
     else:
         lines.append("Not measured.")
     sections = {"Remarks": [*card["remarks"], *data["notes"]], "Signs of a bad fit": card["signs_of_a_bad_fit"]}
     for title, entries in sections.items():
         if entries:
             lines += ["", f"## {title}", "", *(f"- {entry}" for entry in entries)]
+    lines += ["", "## Columns", "", "| column | kind | missing | values |", "|---|---|---|---|"]
+    for encoding in preprocessing.encodings:
+        missing = encoding.missing_share if encoding.rows else "–"
+        lines.append(f"| {_cell(encoding.name)} | {encoding.kind} | {missing} | {_cell(_values_of(encoding))} |")
     lines += ["", "## Environments", "", "| environment | rows | rows of each class |", "|---|---|---|"]
     for entry in data["environments"]:
         classes = ", ".join(f"{label}: {count}" for label, count in entry["classes"].items())
-        lines.append(f"| {entry['name']} | {entry['rows']} | {classes} |")
+        lines.append(f"| {_cell(entry['name'])} | {entry['rows']} | {_cell(classes)} |")
     lines += ["", "## Settings", ""]
     lines += [f"- {key}: {value}" for key, value in card["settings"].items()]
     lines += ["", f"Versions: {', '.join(f'{name} {version}' for name, version in card['versions'].items())}.", ""]
     return "\n".join(lines)
+
+
+def _values_of(encoding: ColumnEncoding) -> str:
+    """What the training rows had in a column: its range, or its values as far as there is room for them."""
+    if encoding.kind == "boolean":
+        return "yes, no"
+    if encoding.kind == "numeric":
+        return "–" if encoding.low is None else f"{encoding.low:g} to {encoding.high:g}"
+    if encoding.kind == "ordinal":
+        return " < ".join(encoding.levels)
+    shown = encoding.levels[:MAX_LISTED_LEVELS]
+    more = encoding.n_levels - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def _cell(text: str) -> str:
+    """Text that may hold anything, as a cell of a Markdown table."""
+    return " ".join(text.replace("|", r"\|").split())
+
+
+def _environments(number: int) -> str:
+    return "1 environment" if number == 1 else f"{number} environments"
 
 
 def _plain(value: Any) -> Any:

@@ -90,6 +90,8 @@ def test_what_can_be_held_out_is_compared(
     said = capsys.readouterr()
     for note in table.notes:
         assert note in said.err
+    assert said.err.startswith("Classes of 'y' with their rows: ")
+    assert "Environments of 'site' with their rows: " in said.err
     page = (tmp_path / "out" / "report.html").read_text()
     assert "<b>x" not in page
     assert "nan" not in said.out

@@ -26,6 +26,7 @@ def hospitals(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table = draw_hospitals(400)
     table = table[table["hospital"].isin(["Ashford", "Birchwood", "Dunmore"])]
     table["hospital"] = table["hospital"].replace("Ashford", "<b>Ash & ford</b>")
+    table["lactate"] = table["lactate"].replace("0.9", "<0.9")
     path = tmp_path_factory.mktemp("cli") / "hospitals.csv"
     table.to_csv(path, index=False)
     return path
@@ -70,6 +71,10 @@ def test_fit_and_predict(
     assert {"eber", "python", "torch", "numpy"} <= set(facts["versions"])
     assert {entry["held_out"] for entry in facts["held_out_scores"]} == set(table["hospital"])
     assert all(0 < entry["nll"] < 5 for entry in facts["held_out_scores"])
+    at_the_start = capsys.readouterr().err.splitlines()[:2]
+    assert at_the_start[0].startswith("Classes of 'sepsis' with their rows: 0 (")
+    assert at_the_start[0].endswith("1 is the positive one.")
+    assert at_the_start[1].startswith("Environments of 'hospital' with their rows: ")
     assert eber(monkeypatch, "predict", model, hospitals, "--out", answers, "--adapt", "--keep", "age") == 0
     said = capsys.readouterr().out
     for words in ("Estimated mixture", "Likelihood gain", "sharpness of p(e|x)", "effective sample size", "trust"):
@@ -77,6 +82,28 @@ def test_fit_and_predict(
     predicted = pd.read_parquet(answers)
     assert predicted["age"].tolist() == table["age"].astype(str).tolist()
     assert {"age", "patient_id", "predicted", "p(0)", "p(1)", "z1", "p(environment Dunmore)"} <= set(predicted)
+
+
+def test_named_features_leave_the_patients_their_names_and_one_row_is_one_row(
+    hospitals: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, one, answers = tmp_path / "model", tmp_path / "one.csv", tmp_path / "p.csv"
+    options = ["--quick", "--no-scores", "--features", "age,heart_rate,ward", "--out", model]
+    assert eber(monkeypatch, "fit", hospitals, *NAMES, *options) == 0
+    assert "'patient_id' is not used: not among the features you named" in capsys.readouterr().err
+    pd.read_csv(hospitals).head(1).assign(age=30_000, ward="corridor", patient_id="=1+1").to_csv(one, index=False)
+    assert eber(monkeypatch, "predict", model, one, "--out", answers, "--adapt") == 0
+    assert pd.read_csv(answers)["patient_id"].tolist() == ["'=1+1"]
+    said = capsys.readouterr().out
+    for words in (
+        "Column 'ward': 1 of 1 row has a value that the fit has not seen, such as 'corridor'",
+        "Column 'age': 1 of 1 row lies beyond anything in training (",
+        "1 cell begins as a formula does",
+        "Adapted to 1 row.",
+        "1 row is few for 3 environments",
+        "predictions for 1 row.",
+    ):
+        assert words in said
 
 
 def test_the_card_of_a_penalised_method_names_the_rule_of_its_weight(
@@ -139,6 +166,11 @@ def test_each_section_begins_with_its_answer(compared: Path) -> None:
         strict=True,
     ):
         assert re.search(says, answer), answer
+
+
+def test_the_page_says_how_detection_limits_were_read(compared: Path) -> None:
+    page = (compared / "report.html").read_text()
+    assert re.search(r"lactate.{1,20}: \d+ of \d+ rows have a detection limit such as .{1,20}, which is read as", page)
 
 
 def test_a_second_run_computes_nothing_and_report_writes_the_same_page(

@@ -61,10 +61,56 @@ def test_columns_that_cannot_help_are_dropped_with_a_word(
 
 
 def test_a_few_odd_texts_among_numbers_count_as_missing_and_are_named(tmp_path: Path, frame: pd.DataFrame) -> None:
-    frame["dose"] = ["<1" if j == 7 else str(j / 10) for j in range(40)]
+    frame["dose"] = ["unknown" if j == 7 else str(j / 10) for j in range(40)]
     table = read(tmp_path, frame)
     assert np.flatnonzero(np.isnan(table.columns.values["dose"])).tolist() == [7]
-    assert any("'<1'" in note for note in table.notes)
+    assert any("'unknown'" in note for note in table.notes)
+
+
+def test_detection_limits_are_read_as_the_limit_and_counted(tmp_path: Path, frame: pd.DataFrame) -> None:
+    limits = ["<5", "> 100", "<=2.5", ">=7", "≤0.5", "≥ 8"]
+    frame["crp"] = [limits[j] if j < 6 else "<5" if j % 3 == 0 else f"{j}.5" for j in range(40)]
+    table = read(tmp_path, frame)
+    crp = table.columns.values["crp"]
+    np.testing.assert_array_equal(crp[:9], [5, 100, 2.5, 7, 0.5, 8, 5, 7.5, 8.5])
+    assert not np.isnan(crp).any()
+    assert "Column 'crp': 18 of 40 rows have a detection limit such as '<5', which is read as the limit." in table.notes
+
+
+def test_detection_limits_with_decimal_commas_are_read(tmp_path: Path, frame: pd.DataFrame) -> None:
+    path = tmp_path / "t.csv"
+    frame.assign(crp=["<0,5", "1,25"] * 20).to_csv(path, index=False, sep=";", decimal=",")
+    crp = read_training_table(path, label="y", environment="site").columns.values["crp"]
+    assert crp[:2].tolist() == [0.5, 1.25]
+
+
+def test_groups_that_are_written_like_limits_stay_groups(tmp_path: Path, frame: pd.DataFrame) -> None:
+    table = read(tmp_path, frame.assign(group=np.repeat(["<18", "<18", ">65", "18"], 10)))
+    assert {feature.name: feature.kind for feature in table.schema.features}["group"] == "categorical"
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        (["1.5", "2", "80 kg", "3"], "Check column 'v': 75 % of its values are numbers, but '80 kg' is not, so it is"),
+        (
+            ["71 kg", "80 kg", "80.5kg", "n/a?"],
+            "Check column 'v': most of its values are numbers with 'kg' behind them",
+        ),
+    ],
+)
+def test_text_that_was_meant_as_numbers_is_remarked_on(
+    tmp_path: Path, frame: pd.DataFrame, values: list[str], says: str
+) -> None:
+    table = read(tmp_path, frame.assign(v=np.repeat(values, 10)))
+    assert {feature.name: feature.kind for feature in table.schema.features}["v"] == "categorical"
+    assert table.notes[0].startswith(says)
+    assert table.notes[0].endswith("To have it used as numbers, write numbers alone.")
+
+
+def test_text_that_begins_with_digits_is_not_remarked_on(tmp_path: Path, frame: pd.DataFrame) -> None:
+    table = read(tmp_path, frame.assign(line=["1st", "2nd", "3rd", "4th"] * 10, stage=["1a", "1b", "2a", "x"] * 10))
+    assert not table.schema.remarks
 
 
 def test_decimal_commas_and_missing_values_are_read_as_what_they_are(tmp_path: Path) -> None:
@@ -99,6 +145,13 @@ def test_features_named_by_the_user_are_used_as_they_are(tmp_path: Path, frame: 
         read(tmp_path, frame.assign(day="2020-01-01"), features=["day"])
 
 
+def test_identifiers_are_found_among_columns_that_are_no_features_too(tmp_path: Path, frame: pd.DataFrame) -> None:
+    frame = frame.assign(subject_id=[1, 2, 3, 4] * 10, count=range(500, 540), dose=[1, 2] * 20, run_id=7)
+    schema = read(tmp_path, frame, features=["x"]).schema
+    assert schema.identifiers == ("subject_id", "count")
+    assert set(schema.dropped.values()) == {"not among the features you named"}
+
+
 def test_rows_without_label_or_environment_are_left_out_and_counted(tmp_path: Path, frame: pd.DataFrame) -> None:
     frame["y"] = frame["y"].astype(object)
     frame.loc[:4, "y"] = None
@@ -126,6 +179,38 @@ def test_labels_may_be_numbers_booleans_or_text(
     frame.assign(y=values * 20).to_parquet(path)
     table = read_training_table(path, label="y", environment="site")
     assert np.unique(table.y).tolist() == classes
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "says"),
+    [
+        ("y", ["Yes", "yes", "No", "no"], "Column 'y' of .* holds 'No' and 'no', 'Yes' and 'yes', which differ"),
+        ("site", ["General", "general", "North", "South"], "'site' of .* holds 'General' and 'general', which differ "),
+        ("site", ["St. Mary", "St.  Mary", "St.Mary", "x"], "holds 'St.  Mary' and 'St. Mary' and 'St.Mary', which"),
+    ],
+)
+def test_names_that_differ_only_in_letter_case_or_blanks_are_refused(
+    tmp_path: Path, frame: pd.DataFrame, column: str, values: list[str], says: str
+) -> None:
+    with pytest.raises(ValueError, match=says):
+        read(tmp_path, frame.assign(**{column: values * 10}))
+
+
+def test_names_that_differ_in_more_than_blanks_are_different(tmp_path: Path, frame: pd.DataFrame) -> None:
+    table = read(tmp_path, frame.assign(site=["ward 1 11", "ward 11 1", " b", "b "] * 10))
+    assert np.unique(table.environments).tolist() == ["b", "ward 1 11", "ward 11 1"]
+
+
+def test_classes_and_environments_are_counted_and_the_positive_class_is_named(
+    tmp_path: Path, frame: pd.DataFrame
+) -> None:
+    classes, environments = read(tmp_path, frame.assign(y=["yes", "no", "no", "no"] * 10)).contents
+    assert classes == "Classes of 'y' with their rows: no (30), yes (10); yes is the positive one."
+    assert environments == "Environments of 'site' with their rows: a (20), b (20)."
+    many = read(tmp_path, frame.assign(y=[0, 1, 2, 1] * 10, site=[f"s{j % 19}" for j in range(40)])).contents
+    assert "positive" not in many[0]
+    assert many[1].startswith("Environments of 'site' with their rows: s0 (3), s1 (3), s10 (2)")
+    assert many[1].endswith(" and 9 more.")
 
 
 @pytest.mark.parametrize(

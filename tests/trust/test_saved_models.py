@@ -11,10 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import eber
 from eber.bundle import Bundle
+from eber.tables.columns import as_numbers
 from eber.tables.prediction import predict_file
 
 FOLDER = Path(__file__).parent.parent / "data" / "models-v1"
@@ -48,6 +50,20 @@ def test_a_model_folder_of_version_1_predicts_as_it_did(tmp_path: Path) -> None:
     found, expected = pd.read_parquet(tmp_path / "p.parquet"), pd.read_csv(FOLDER / "bundle-predictions.csv")
     pd.testing.assert_frame_equal(found, expected, check_dtype=False, **SAME)
     assert bundle.card["held_out_scores"][0]["held_out"] == "Ashford"
+
+
+def test_a_model_folder_of_version_1_takes_the_limits_of_its_fit_for_missing_as_it_did() -> None:
+    lactate = next(feature for feature in Bundle.load(FOLDER / "bundle").schema.features if feature.name == "lactate")
+    values = as_numbers(pa.array(["1.5", "<0.5", None]), False, lactate.odd_texts, "lactate")
+    np.testing.assert_array_equal(values, [1.5, np.nan, np.nan])
+    with pytest.raises(ValueError, match=r"row 1 has '<0\.7'"):
+        as_numbers(pa.array(["<0.7"]), False, lactate.odd_texts, "lactate")
+
+
+def test_a_model_folder_of_version_1_gives_no_remarks_on_ranges_that_it_did_not_keep(tmp_path: Path) -> None:
+    table = pd.read_csv(FOLDER / "new.csv")
+    table.assign(age=table["age"] * 365).to_csv(tmp_path / "days.csv", index=False)
+    assert predict_file(Bundle.load(FOLDER / "bundle"), tmp_path / "days.csv", tmp_path / "p.csv").departures == []
 
 
 @pytest.mark.parametrize("name", MODELS)

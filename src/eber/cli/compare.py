@@ -77,7 +77,7 @@ def compare(
     dropped = columns_named(drop, names)
     wanted = columns_named(features, names) if features else None
     data = read_training_table(table, label=label, environment=environment, drop=dropped, features=wanted)
-    say_notes(data.notes)
+    say_notes([*data.contents, *data.notes])
     plan = plan_folds(data.y, data.environments)
     say_notes(plan.remarks)
     folder = out or Path("results") / table.resolve().name.split(".")[0]

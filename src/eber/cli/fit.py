@@ -68,7 +68,7 @@ def fit(
         features=columns_named(features, names) if features else None,
     )
     prepare_folder(out)  # rather now than after the fit
-    say_notes(data.notes)
+    say_notes([*data.contents, *data.notes])
     plan = FoldPlan({}, ())
     entries: list[dict[str, Any]] = []
     if scores:

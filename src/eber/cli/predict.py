@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eber.cli.options import Table, columns_named
+from eber.cli.options import Table, columns_named, count
 
 if TYPE_CHECKING:
     from eber.tables.prediction import PredictionReport
@@ -42,30 +42,35 @@ def predict(
         report = predict_file(bundle, table, out, keep=tuple(columns_named(keep, names)), adapt=adapt)
     for line in _sentences(report):
         typer.echo(line)
-    typer.echo(f"{out}: predictions for {report.rows} rows.")
+    typer.echo(f"{out}: predictions for {count(report.rows, 'row')}.")
 
 
 def _sentences(report: PredictionReport) -> list[str]:
+    from eber.tables.columns import say_limits
+
     lines = []
     if report.ignored:
         lines.append(f"Columns that the model does not know are ignored: {', '.join(report.ignored)}.")
-    for name, (count, first) in report.unseen.items():
+    rows = count(report.rows, "row")
+    for name, (strange, first) in report.unseen.items():
         lines.append(
-            f"Column {name!r}: {count} of {report.rows} rows have a value that the fit has not seen, such as "
-            f"{first!r}; they count as none of the known ones."
+            f"Column {name!r}: {strange} of {rows} {'has' if strange == 1 else 'have'} a value that the fit has not "
+            f"seen, such as {first!r}; it counts as none of the known ones."
         )
+    lines += [say_limits(name, limits, report.rows, first) for name, (limits, first) in report.limits.items()]
+    lines += report.departures
     if report.formulas:
         lines.append(
-            f"{report.formulas} cells begin as a formula does; each has an apostrophe in front, so that a spreadsheet "
-            "shows it as text. Parquet keeps such text as it is."
+            f"{count(report.formulas, 'cell')} {'begins' if report.formulas == 1 else 'begin'} as a formula does and "
+            "got an apostrophe in front, so that a spreadsheet shows text. Parquet keeps such text as it is."
         )
     if (a := report.adaptation) is not None:
         order = sorted(report.mixture, key=lambda name: -report.mixture[name])
         shown = ", ".join(f"{name} {report.mixture[name]:.0%}" for name in order if report.mixture[name] >= 0.005)
-        lines.append(f"Adapted to {a.n_rows} rows. Estimated mixture of training environments: {shown}.")
+        lines.append(f"Adapted to {count(a.n_rows, 'row')}. Estimated mixture of training environments: {shown}.")
         lines.append(
             f"Likelihood gain {a.log_likelihood_gain:.3f} nats a row (p = {a.p_value:.2g}); sharpness of p(e|x) "
-            f"{a.sharpness:.2f}; effective sample size {a.effective_rows:.0f} rows of known environment."
+            f"{a.sharpness:.2f}; effective sample size {count(round(a.effective_rows), 'row')} of known environment."
         )
         verdict = (
             "Nothing speaks against trusting it." if a.trusted else "Do not trust it: " + "; ".join(a.reasons) + "."

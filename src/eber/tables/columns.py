@@ -3,18 +3,21 @@
 The rules are the same when a model is fitted and when it is used. A column of text is
 
 - *boolean* when all its values are true/false, yes/no or y/n, in any letter case;
-- *numeric* when all its values are numbers, or nearly all: up to `MAX_ODD_TEXTS` different texts (such as "<0.5" or
-  "unknown") in up to `MAX_ODD_SHARE` of the rows then count as missing, and are remembered by name;
+- *numeric* when all its values are numbers or detection limits ("<0.5", "≥100"), which are read as the limit, or
+  nearly all: up to `MAX_ODD_TEXTS` different other texts (such as "unknown") in up to `MAX_ODD_SHARE` of the rows then
+  count as missing, and are remembered by name;
 - *grouped* when it has numbers with thousands separators ("1,234.5"), which cannot be told from decimals safely;
 - a *date* when nearly all its values look like one;
 - *ordinal* when its values are steps of one of the `SCALES`, three of them at least;
-- *categorical* otherwise.
+- *categorical* otherwise, with a remark where most values are numbers, or numbers with a unit: somebody meant numbers.
 
-A column of Parquet that was stored as an ordered category (pandas' `Categorical(..., ordered=True)`) is ordinal too.
+More different limits than different numbers ("<18", "18", ">65") are groups and no measurements. A column of Parquet
+that was stored as an ordered category (pandas' `Categorical(..., ordered=True)`) is ordinal too.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -39,7 +42,10 @@ SCALES = (
     ("i", "ii", "iii", "iv", "v"),
 )
 """Words in the order of what they say, in any letter case."""
-_NUMBER = r"^\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$|^\s*[+-]?[iI][nN][fF](inity)?\s*$"
+_DIGITS = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+_NUMBER = rf"^\s*{_DIGITS}\s*$|^\s*[+-]?[iI][nN][fF](inity)?\s*$"
+_LIMIT = rf"^\s*(?:[<>]=?|≤|≥)\s*({_DIGITS})\s*$"
+_UNIT = rf"^\s*{_DIGITS}\s*([\pL%°].*)$"
 _GROUPED = r"^\s*[+-]?\d{1,3}([.,]\d{3})+[.,]\d+\s*$|^\s*[+-]?\d{1,3}(,\d{3})+\s*$|^\s*[+-]?\d{1,3}([.,]\d{3}){2,}\s*$"
 _DATE = (
     r"^\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})|\d{1,2}[- ][A-Za-z]{3,9}[- ]\d{2,4})"
@@ -59,11 +65,14 @@ class Meaning:
         Texts in a numeric column that count as missing.
     steps : tuple of str
         Values of an ordinal column in their order, in small letters.
+    remark : str
+        What makes one doubt that the column is meant so, as a sentence without the column's name.
     """
 
     kind: Kind
     odd_texts: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
+    remark: str = ""
 
 
 def find_meaning(column: Any, decimal_comma: bool) -> Meaning:
@@ -81,7 +90,10 @@ def find_meaning(column: Any, decimal_comma: bool) -> Meaning:
         return Meaning("categorical")
     if pc.all(pc.is_in(_words(values), pa.array(list(BOOLEAN_WORDS)))).as_py():
         return Meaning("boolean")
-    is_number = _looks_like(_number_texts(values, decimal_comma), _NUMBER)
+    texts = _number_texts(values, decimal_comma)
+    is_number, is_limit = _looks_like(texts, _NUMBER), _looks_like(texts, _LIMIT)
+    if is_limit.sum() <= is_number.sum():
+        is_number |= is_limit
     odd = ~is_number
     is_grouped = odd & _looks_like(values, _GROUPED)
     if is_grouped.any() and counts[is_number | is_grouped].sum() >= (1 - MAX_ODD_SHARE) * total:
@@ -94,13 +106,30 @@ def find_meaning(column: Any, decimal_comma: bool) -> Meaning:
     scale = next((scale for scale in SCALES if words <= set(scale)), None)
     if scale and len(words) > 2:
         return Meaning("ordinal", steps=scale)
-    return Meaning("categorical")
+    return Meaning("categorical", remark=_why_numbers_were_meant(values, texts, counts, is_number))
+
+
+def find_limits(column: Any, decimal_comma: bool, odd_texts: tuple[str, ...]) -> tuple[int, str]:
+    """How many values of a numeric column are detection limits that are read as the limit, and the first of them."""
+    column = plain_column(column)
+    if not pa.types.is_string(column.type) or not _reads_limits(odd_texts, decimal_comma):
+        return 0, ""
+    limits = np.flatnonzero(_looks_like(_number_texts(column, decimal_comma), _LIMIT))
+    return len(limits), column[int(limits[0])].as_py().strip() if len(limits) else ""
+
+
+def say_limits(name: str, limits: int, rows: int, example: str) -> str:
+    """That a column has detection limits, in a sentence."""
+    return (
+        f"Column {name!r}: {limits} of {rows} {'row' if rows == 1 else 'rows'} {'has' if limits == 1 else 'have'} a "
+        f"detection limit such as {brief(example)}, which is read as the limit."
+    )
 
 
 def as_numbers(
     column: Any, decimal_comma: bool, odd_texts: tuple[str, ...], where: str, first_row: int = 0
 ) -> NDArray[np.float64]:
-    """A column as float64 with NaN where missing; infinities count as missing.
+    """A column as float64 with NaN where missing; infinities count as missing, and detection limits as the limit.
 
     Raises
     ------
@@ -115,6 +144,8 @@ def as_numbers(
             odd = pc.is_in(texts, pa.array(odd_texts))
             texts = pc.if_else(odd, pa.scalar(None, pa.string()), texts)
         texts = pc.utf8_trim_whitespace(_number_texts(texts, decimal_comma))
+        if _reads_limits(odd_texts, decimal_comma):
+            texts = pc.replace_substring_regex(texts, _LIMIT, r"\1")
         bad = np.flatnonzero(~_looks_like(texts, _NUMBER) & ~texts.is_null().to_numpy(zero_copy_only=False))
         if len(bad):
             raise ValueError(
@@ -211,6 +242,31 @@ def kind_of_type(type_: Any) -> Kind | None:
     if t.is_boolean(type_):
         return "boolean"
     return "date" if t.is_temporal(type_) else "unusable"
+
+
+def _reads_limits(odd_texts: tuple[str, ...], decimal_comma: bool) -> bool:
+    """Not where the fit has taken a limit for missing: all limits of a column are read alike."""
+    return not _looks_like(_number_texts(pa.array(odd_texts, type=pa.string()), decimal_comma), _LIMIT).any()
+
+
+def _why_numbers_were_meant(values: Any, texts: Any, counts: NDArray[np.int64], is_number: NDArray[np.bool_]) -> str:
+    """What speaks for numbers in a column that is taken as text; `texts` are its values with decimal points."""
+    advice = "it is taken as text. To have it used as numbers, write numbers alone"
+    share = counts[is_number].sum() / counts.sum()
+    if share > 0.5:
+        strange = values[int(np.argmax(np.where(is_number, 0, counts)))].as_py()
+        return f"{min(int(100 * share), 99)} % of its values are numbers, but {brief(strange)} is not, so {advice}"
+    with_unit = _looks_like(texts, _UNIT)
+    if not with_unit.any():
+        return ""
+    units = pc.replace_substring_regex(texts.filter(pa.array(with_unit)), _UNIT, r"\1").to_pylist()
+    rows_of: Counter[str] = Counter()
+    for unit, rows in zip(units, counts[with_unit].tolist(), strict=True):
+        rows_of[unit.strip()] += rows
+    ((unit, size),) = rows_of.most_common(1)
+    if size + counts[is_number].sum() <= counts.sum() / 2:
+        return ""
+    return f"most of its values are numbers with {brief(unit)} behind them, so {advice}"
 
 
 def _to_float(column: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ from eber.estimators import EBERClassifier
 from eber.files import replacing, sole_writer
 from eber.formulas import disarm_table
 from eber.inference import split_uncertainty
+from eber.tables.columns import find_limits
+from eber.tables.departures import Departures
 from eber.tables.files import BATCH_ROWS, TableFile, open_table, unique_names
 from eber.tables.schema import require_columns
 from eber.tables.training import decode
@@ -40,10 +42,14 @@ class PredictionReport:
     rows : int
     unseen : dict
         Categorical column to how many rows have a value that the fit has not seen, and the first such value.
+    limits : dict
+        Numeric column to how many rows have a detection limit in it, and the first such value.
     ignored : tuple of str
         Columns of the file that the model does not use.
     formulas : int
         Cells of a CSV file that begin like a formula and were given an apostrophe.
+    departures : list of str
+        Sentences about columns that are unlike anything in training.
     adaptation : Adaptation, optional
     mixture : dict
         Training environment to its weight in the mixture that an adaptation estimated.
@@ -51,8 +57,10 @@ class PredictionReport:
 
     rows: int = 0
     unseen: dict[str, tuple[int, str]] = field(default_factory=dict)
+    limits: dict[str, tuple[int, str]] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
     formulas: int = 0
+    departures: list[str] = field(default_factory=list)
     adaptation: Adaptation | None = None
     mixture: dict[str, float] = field(default_factory=dict)
 
@@ -91,12 +99,13 @@ def predict_file(
         report.adaptation = classifier.adaptation_
         weights = classifier.environment_mixture().tolist()
         report.mixture = dict(zip(map(str, classifier.environments_), weights, strict=True))
+    departures = Departures(bundle.preprocessing)
     out.parent.mkdir(parents=True, exist_ok=True)
     with sole_writer(out), replacing(out) as temporary:
         writer = None
         try:
             for table in file.batches([*dict.fromkeys([*names, *copied])], _batch_rows(classifier)):
-                X = _features(bundle, file, table, report)
+                X = _features(bundle, file, table, report, departures)
                 answers = _answers(classifier, X, {name: table[name].combine_chunks() for name in copied})
                 if out.suffix == ".csv":
                     answers, changed = disarm_table(answers)
@@ -110,15 +119,27 @@ def predict_file(
                 writer.close()
         if writer is None:
             raise ValueError(f"{path} has columns but no rows.")
+    report.departures = departures.sentences()
     return report
 
 
-def _features(bundle: Bundle, file: TableFile, table: Any, report: PredictionReport) -> NDArray[np.float64]:
+def _features(
+    bundle: Bundle, file: TableFile, table: Any, report: PredictionReport, departures: Departures
+) -> NDArray[np.float64]:
     columns = decode(table, file, bundle.schema, report.rows)
-    for name, (count, first) in bundle.preprocessing.unseen(columns).items():
-        before, example = report.unseen.get(name, (0, first))
-        report.unseen[name] = (before + count, example)
+    departures.count(columns)
+    _add(report.unseen, bundle.preprocessing.unseen(columns))
+    numeric = [feature for feature in bundle.schema.features if feature.kind == "numeric"]
+    limits = {f.name: find_limits(table[f.name], file.decimal_comma, f.odd_texts) for f in numeric}
+    _add(report.limits, {name: found for name, found in limits.items() if found[0]})
     return bundle.preprocessing.transform(columns)
+
+
+def _add(totals: dict[str, tuple[int, str]], found: Mapping[str, tuple[int, str]]) -> None:
+    """Add the counts of a batch; the example stays the first of all batches."""
+    for name, (count, first) in found.items():
+        before, example = totals.get(name, (0, first))
+        totals[name] = (before + count, example)
 
 
 def _sample(bundle: Bundle, file: TableFile, size: int, random_state: int) -> NDArray[np.float64]:

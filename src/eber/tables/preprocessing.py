@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,10 @@ class ColumnEncoding:
         Whether there is a column that says where it is missing.
     constant : bool
         Whether there was nothing to learn from its values.
+    rows, missing : int
+        Training rows, and those without a value; no rows in a model that was saved without these figures.
+    low, high : float, optional
+        The smallest and the largest value of a numeric column.
     """
 
     name: str
@@ -63,6 +67,10 @@ class ColumnEncoding:
     n_levels: int = 0
     indicator: bool = False
     constant: bool = False
+    rows: int = 0
+    missing: int = 0
+    low: float | None = None
+    high: float | None = None
 
     @property
     def names_out(self) -> list[str]:
@@ -72,6 +80,11 @@ class ColumnEncoding:
         else:
             names = [] if self.constant else [self.name]
         return names + ([f"{self.name} is missing"] if self.indicator else [])
+
+    @property
+    def missing_share(self) -> str:
+        """Of the training rows, in words."""
+        return f"{100 * self.missing / self.rows:.2g} %" if self.missing else "none"
 
 
 @dataclass(frozen=True)
@@ -88,7 +101,7 @@ class Preprocessing:
     @classmethod
     def fit(cls, columns: FeatureColumns, schema: Schema) -> Preprocessing:
         """Learn from training rows alone."""
-        fitted = cls(tuple(_fit_column(feature, columns.values[feature.name]) for feature in schema.features))
+        fitted = cls(tuple(_describe_column(feature, columns.values[feature.name]) for feature in schema.features))
         if not fitted.names_out:
             raise ValueError("Every feature is constant in the training rows; there is nothing to learn from.")
         return fitted
@@ -129,6 +142,18 @@ class Preprocessing:
     def from_json(cls, content: list[Mapping[str, Any]]) -> Preprocessing:
         """From plain data."""
         return cls(tuple(ColumnEncoding(**{**entry, "levels": tuple(entry["levels"])}) for entry in content))
+
+
+def _describe_column(feature: Feature, column: Any) -> ColumnEncoding:
+    """The encoding of a column, with what new rows are compared with."""
+    encoding = _fit_column(feature, column)
+    if not isinstance(column, np.ndarray):
+        return replace(encoding, rows=len(column), missing=column.null_count)
+    known = column[~np.isnan(column)]
+    encoding = replace(encoding, rows=len(column), missing=len(column) - len(known))
+    if feature.kind != "numeric" or len(known) == 0:
+        return encoding
+    return replace(encoding, low=float(known.min()), high=float(known.max()))
 
 
 def _fit_column(feature: Feature, column: Any) -> ColumnEncoding:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from eber.tables.columns import Meaning, as_texts, find_meaning, plain_column
+from eber.tables.columns import Meaning, as_texts, find_limits, find_meaning, plain_column, say_limits
 from eber.tables.files import TableFile
 
 MIN_ROWS_FOR_IDENTIFIER = 20
@@ -62,6 +62,8 @@ class Schema:
         Columns that name rows.
     dropped : mapping
         Column to the reason why it is no feature, the identifiers among them.
+    remarks : tuple of str
+        Sentences about values that were read in a way that their writer may not expect.
     """
 
     label: str
@@ -69,11 +71,13 @@ class Schema:
     features: tuple[Feature, ...]
     identifiers: tuple[str, ...]
     dropped: Mapping[str, str]
+    remarks: tuple[str, ...] = ()
 
     @property
     def notes(self) -> list[str]:
         """What was decided, in sentences."""
-        lines = [f"Column {name!r} is not used: {reason}." for name, reason in self.dropped.items()]
+        lines = list(self.remarks)
+        lines += [f"Column {name!r} is not used: {reason}." for name, reason in self.dropped.items()]
         for feature in self.features:
             if feature.odd_texts:
                 shown = ", ".join(repr(text) for text in feature.odd_texts[:5])
@@ -93,6 +97,7 @@ class Schema:
             ],
             "identifiers": list(self.identifiers),
             "dropped": dict(self.dropped),
+            "remarks": list(self.remarks),
         }
 
     @classmethod
@@ -102,7 +107,8 @@ class Schema:
             Feature(f["name"], f["kind"], tuple(f["odd_texts"]), tuple(f["steps"])) for f in content["features"]
         )
         identifiers = tuple(content["identifiers"])
-        return cls(content["label"], content["environment"], features, identifiers, dict(content["dropped"]))
+        remarks = tuple(content.get("remarks", ()))  # the first folders of this format have none
+        return cls(content["label"], content["environment"], features, identifiers, dict(content["dropped"]), remarks)
 
 
 def find_schema(
@@ -136,6 +142,7 @@ def find_schema(
     chosen: list[Feature] = []
     identifiers: list[str] = []
     dropped: dict[str, str] = {}
+    remarks: list[str] = []
     for name in file.names:
         if name in (label, environment):
             continue
@@ -144,8 +151,13 @@ def find_schema(
             continue
         if features is not None and name not in features:
             dropped[name] = "not among the features you named"
+            # Predictions are of no use to somebody who cannot tell whose they are.
+            if _names_rows(name, table[name], file.decimal_comma):
+                identifiers.append(name)
             continue
         meaning = find_meaning(table[name], file.decimal_comma)
+        if meaning.remark:
+            remarks.append(f"Check column {name!r}: {meaning.remark}.")
         unusable = _why_unusable(meaning)
         if unusable and features is not None:
             raise ValueError(f"Column {name!r} of {file.path} cannot be a feature: {unusable}.")
@@ -160,10 +172,11 @@ def find_schema(
         else:
             assert meaning.kind in ("numeric", "boolean", "ordinal", "categorical")
             chosen.append(Feature(name, meaning.kind, meaning.odd_texts, meaning.steps))
+            remarks += _limits(meaning, name, table[name], file.decimal_comma)
     if not chosen:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in list(dropped.items())[:5])
         raise ValueError(f"{file.path} has no column that could be a feature ({reasons or 'there are no others'}).")
-    return Schema(label, environment, tuple(chosen), tuple(identifiers), dropped)
+    return Schema(label, environment, tuple(chosen), tuple(identifiers), dropped, tuple(remarks))
 
 
 def require_columns(file: TableFile, names: Sequence[str]) -> None:
@@ -175,6 +188,13 @@ def require_columns(file: TableFile, names: Sequence[str]) -> None:
             hint = f" Did you mean {(fold or near)[0]!r}?" if fold or near else ""
             shown = ", ".join(file.names[:12]) + (", ..." if len(file.names) > 12 else "")
             raise ValueError(f"{file.path} has no column {name!r}.{hint} Its columns are {shown}.")
+
+
+def _limits(meaning: Meaning, name: str, column: Any, decimal_comma: bool) -> list[str]:
+    if meaning.kind != "numeric":
+        return []
+    limits, example = find_limits(column, decimal_comma, meaning.odd_texts)
+    return [say_limits(name, limits, len(column), example)] if limits else []
 
 
 def _why_unusable(meaning: Meaning) -> str:
@@ -192,6 +212,12 @@ def _why_constant(column: Any) -> str:
         return "all its values are missing"
     # A single value and missing ones: whether it is missing may still say something.
     return "all its values are the same" if column.null_count == 0 and _n_distinct(column) == 1 else ""
+
+
+def _names_rows(name: str, column: Any, decimal_comma: bool) -> bool:
+    """Whether a column is an identifier by the rules for all columns."""
+    meaning = find_meaning(column, decimal_comma)
+    return not (_why_unusable(meaning) or _why_constant(column)) and bool(_why_identifier(name, meaning, column))
 
 
 def _why_identifier(name: str, meaning: Meaning, column: Any) -> str:

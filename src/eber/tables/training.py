@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from eber.brief import brief
 from eber.tables.columns import as_booleans, as_numbers, as_texts, as_words, find_meaning
 from eber.tables.files import TableFile, open_table
 from eber.tables.schema import Schema, find_schema, require_columns
 
 MAX_CLASSES = 50
+MAX_LISTED = 10
+"""Environments that are listed with their rows, the largest first."""
 READ_BYTES = 1 << 20
 
 
@@ -76,6 +80,21 @@ class TrainingTable:
     def __len__(self) -> int:
         return self.columns.n_rows
 
+    @property
+    def contents(self) -> list[str]:
+        """Classes and environments with their rows: a wrong column, or a wrong positive class, shows here first."""
+        classes, rows = np.unique(self.y, return_counts=True)
+        listed = ", ".join(f"{label} ({n})" for label, n in zip(classes, rows, strict=True))
+        positive = f"; {classes[1]} is the positive one" if len(classes) == 2 else ""
+        names, sizes = np.unique(self.environments, return_counts=True)
+        order = np.argsort(-sizes, kind="stable")[:MAX_LISTED]
+        largest = ", ".join(f"{names[j]} ({sizes[j]})" for j in order)
+        more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
+        return [
+            f"Classes of {self.schema.label!r} with their rows: {listed}{positive}.",
+            f"Environments of {self.schema.environment!r} with their rows: {largest}{more}.",
+        ]
+
 
 def read_training_table(
     path: Path,
@@ -100,7 +119,8 @@ def read_training_table(
         if missing == table.num_rows:
             raise ValueError(f"Column {name!r} of {path} has no value in any row.")
         if missing:
-            notes.append(f"{missing} of {table.num_rows} rows have no {what} and are left out.")
+            have, are = ("has", "is") if missing == 1 else ("have", "are")
+            notes.append(f"{missing} of {table.num_rows} rows {have} no {what} and {are} left out.")
     table = table.filter(pc.and_(pc.is_valid(table[label]), pc.is_valid(table[environment])))
     if table.num_rows == 0:
         raise ValueError(f"{path} has no row with both a label ({label!r}) and an environment ({environment!r}).")
@@ -152,6 +172,7 @@ def _labels(column: Any, path: Path, name: str, decimal_comma: bool) -> NDArray[
         raise ValueError(f"The label {name!r} of {path} holds dates or values that are neither numbers nor text.")
     texts = np.array(as_texts(column).to_pylist(), dtype=str)
     classes = np.unique(texts)
+    _check_spelling(classes, path, name)
     if len(classes) == 1:
         raise ValueError(
             f"All rows of {path} have the label {str(classes[0])!r}; a classifier needs at least two classes."
@@ -172,10 +193,27 @@ def _labels(column: Any, path: Path, name: str, decimal_comma: bool) -> NDArray[
 
 
 def _check_environments(environments: NDArray[Any], path: Path, name: str) -> None:
-    n, m = len(environments), len(np.unique(environments))
-    if n > 2 and m == n:
+    names = np.unique(environments)
+    n = len(environments)
+    if n > 2 and len(names) == n:
         raise ValueError(
             f"Column {name!r} of {path} has a different value in each of {n} rows: it names rows, not environments."
+        )
+    _check_spelling(names, path, name)
+
+
+def _check_spelling(values: NDArray[Any], path: Path, name: str) -> None:
+    """Refuse values that are one to a reader and would be two classes or two environments to a model."""
+    spellings: dict[str, list[str]] = {}
+    for value in map(str, values):
+        # A blank between digits stays: "1 11" and "11 1" are different numbers of something.
+        key = re.sub(r"(?<!\d) | (?!\d)", "", " ".join(value.casefold().split()))
+        spellings.setdefault(key, []).append(value)
+    alike = [" and ".join(map(brief, group)) for group in spellings.values() if len(group) > 1]
+    if alike:
+        raise ValueError(
+            f"Column {name!r} of {path} holds {', '.join(alike[:3])}, which differ only in letter case or blanks: "
+            "write them alike."
         )
 
 
