@@ -17,6 +17,9 @@ import eber
 MAIN = "main"
 """The variant that is the method itself."""
 
+LEAKED_ROWS = "leaked_rows"
+"""The score that says how many held-out rows the leak audit found in the training data; absent without an audit."""
+
 
 def row_label(method: str, variant: str) -> str:
     """What a row of a table is called; the paper's figures are keyed by it."""
