@@ -184,6 +184,26 @@ def test_microbiome_from_cells_to_report(data_dir: Path, tmp_path: Path) -> None
     assert f"crc_zackular {share:.2f} and {arrays['adapted_mixture'][1]:.2f}" in page
 
 
+def test_reproduce_prints_a_leak_once_below_the_table_it_belongs_to(data_dir: Path, tmp_path: Path) -> None:
+    options = [
+        "--methods",
+        "EBER",
+        "--seeds",
+        "2",
+        "--set",
+        "epochs=2",
+        "--data",
+        str(data_dir),
+        "--out",
+        str(tmp_path),
+    ]
+    done = CliRunner().invoke(app, ["reproduce", "microbiome", *options])
+    assert done.exit_code == 0, done.output
+    words = " ".join(done.stdout.split())
+    assert words.count("Leak: 56 of 292 held-out rows carry an identifier") == 1
+    assert words.index("paper split") < words.index("Leak: 56") < words.index("without zackular") < words.index(NO_LEAK)
+
+
 def test_microbiome_splits_are_the_paper_s_and_the_clean_one(data_dir: Path) -> None:
     sizes = {}
     for setting in microbiome.EXPERIMENT.default_settings:
