@@ -139,6 +139,58 @@ def test_identical_rows_of_coarse_data_are_mentioned_but_not_counted() -> None:
     assert "not counted" in found.summary[0]
 
 
+@pytest.mark.parametrize("decimals", [15, 1], ids=["finely measured", "rounded"])
+@pytest.mark.parametrize("doubles", [1, 5])
+def test_double_entries_in_every_environment_do_not_excuse_copies(decimals: int, doubles: int) -> None:
+    """Each environment has twenty rows of each other, and some of its own rows twice."""
+    rng = np.random.default_rng(16)
+    own = np.round(rng.normal(size=(3, 300, 8)), decimals)
+    parts = [
+        np.concatenate([own[e], own[e, :doubles], *(own[f, 20 * e + 50 : 20 * e + 70] for f in range(3) if f != e)])
+        for e in range(3)
+    ]
+    data = MultiEnvironmentData(
+        np.concatenate(parts), np.zeros(3 * len(parts[0])), np.repeat(np.arange(3), len(parts[0]))
+    )
+    found = leak_audit(*data.split(2))
+    assert len(found.identical_pairs) >= 80
+    np.testing.assert_array_equal(found.leaked_rows, found.identical_pairs[:, 1])
+
+
+def test_more_copies_than_environments_have_of_each_other_are_found_in_coarse_data() -> None:
+    """Rows repeat by nature, but half of the held-out ones were taken from one training environment."""
+    rng = np.random.default_rng(17)
+    X = rng.integers(0, 4, size=(M, N, 5)).astype(float)
+    assert not audit(X.reshape(M * N, 5)).found
+    X[-1, : N // 2] = X[1, : N // 2]
+    assert set(range(N // 2)) <= set(audit(X.reshape(M * N, 5)).leaked_rows.tolist())
+
+
+def ages(rng: np.random.Generator) -> NDArray[np.float64]:
+    """A measurement in two units, and yes or no."""
+    age = np.round(60 + 12 * rng.normal(size=3 * 25), 1)
+    return np.column_stack([age, 12 * age, rng.random((3 * 25, 2)) > 0.5])
+
+
+def measured_together(rng: np.random.Generator) -> NDArray[np.float64]:
+    """Three rows of ten have none of four measurements, and only yes or no in common."""
+    X = rng.normal(size=(3 * 25, 5))
+    X[:, 4] = X[:, 4] > 0
+    X[rng.random(3 * 25) < 0.3, :4] = np.nan
+    return X
+
+
+@pytest.mark.parametrize("kind", [ages, measured_together], ids=lambda kind: kind.__name__)
+def test_small_tables_in_which_a_few_rows_coincide_raise_no_alarm(kind: Kind) -> None:
+    environments = np.repeat(np.arange(3), 25)
+    audits = [
+        leak_audit(*MultiEnvironmentData(kind(np.random.default_rng(seed)), np.zeros(75), environments).split(2))
+        for seed in range(30)
+    ]
+    assert sum(len(found.identical_pairs) > 0 for found in audits) > 10
+    assert not any(found.found for found in audits)
+
+
 @given(
     scale=st.lists(st.sampled_from([-1e-6, 1e-3, 1.0, 1e5]), min_size=6, max_size=6),
     offset=st.sampled_from([0.0, 1e3]),

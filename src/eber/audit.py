@@ -14,6 +14,11 @@ Data with few distinct values have close and identical rows by nature. They have
 no alarm. Subjects measured repeatedly within one environment spoil only the second reference, and a leak between all
 environments only the first; so the smaller p-value counts, doubled, and goes through the procedure of Benjamini and
 Hochberg.
+
+A few double entries in the training data must not excuse copies in the held-out data. So identical rows are judged
+twice more, and the smallest p-value counts: rows that agree in two finely measured columns are copies however many
+others there are; and where rows may repeat by nature, the *number* of held-out rows with a copy in a training
+environment is compared with how many rows of each other environment, and of that environment itself, have one there.
 """
 
 from __future__ import annotations
@@ -25,7 +30,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import false_discovery_control
+from scipy.stats import false_discovery_control, hypergeom
 
 from eber.datasets.base import MultiEnvironmentData
 from eber.neighbours import (
@@ -39,6 +44,9 @@ from eber.neighbours import (
     resolution,
     tail_probability,
 )
+
+# Two measurements that hardly ever repeat do not both repeat in the same pair of rows unless one is a copy.
+_FINE_COLUMNS = 2
 
 
 class LeakWarning(UserWarning):
@@ -63,7 +71,8 @@ class LeakAudit:
         One pair for each held-out row that is nearer to a training row than chance allows; identical rows are among
         them unless they too are usual in these data.
     p_values : array of shape (n_held_out,)
-        How likely so near a training row is by chance; one where nothing could be compared.
+        How likely so near a training row is by chance: one where nothing could be compared, zero for a copy of a
+        finely measured row.
     false_discovery_rate : float
         The level at which `suspicious_pairs` was drawn from `p_values`.
     """
@@ -168,7 +177,9 @@ def leak_audit(
     if found is not None:
         rng = np.random.default_rng(random_state)
         own, other = _references(rows, train.environments, n_neighbors, finest, max_reference, rng)
-        p_values = _p_values(found, own, other, len(np.unique(train.environments)), rows.Z.shape[1])
+        nearness = _p_values(found, own, other, len(np.unique(train.environments)), rows.Z.shape[1])
+        p_values = np.minimum(nearness, 2 * _excess_of_copies(rows, queries, train.environments)).clip(max=1.0)
+        p_values[(found.copies > 0) & (queries.fine >= _FINE_COLUMNS)] = 0.0
     suspicious = np.flatnonzero(_adjusted(p_values) <= false_discovery_rate)
     identifier_pairs = _identifier_pairs(train, held_out)
     shared = () if held_out.identifiers is None else np.unique(held_out.identifiers[identifier_pairs[:, 1]]).tolist()
@@ -207,6 +218,7 @@ def _join(parts: list[Comparison | None]) -> Comparison | None:
         copies=np.concatenate([part.copies for part in usable]),
         nearest=np.concatenate([part.nearest for part in usable]),
         free=np.concatenate([part.free for part in usable]),
+        near_misses=np.concatenate([part.near_misses for part in usable]),
     )
 
 
@@ -223,6 +235,33 @@ def _p_values(
     if not candidates:
         return np.ones(len(found.ratios))
     return np.minimum(1.0, len(candidates) * np.min(candidates, axis=0))
+
+
+def _excess_of_copies(rows: Rows, queries: Rows, environments: NDArray[Any]) -> FloatArray:
+    """How likely it is that so many held-out rows have a copy in the training environment where this one has its own.
+
+    Fisher's exact test against the rows of each other training environment, and against those of the environment
+    itself: the largest p-value counts, as environments differ in how alike they are, times the number of environments.
+    One for rows without a copy, and for those in which nothing was measured.
+    """
+    p_values = np.ones(len(queries))
+    keys, index = np.unique(np.concatenate([rows.keys, queries.keys]), return_inverse=True)
+    inside, outside = index[: len(rows)], index[len(rows) :]
+    names, environment_of = np.unique(environments, return_inverse=True)
+    sizes = np.bincount(environment_of)
+    if len(names) < 2:
+        return p_values
+    for e in range(len(names)):
+        in_pool = np.bincount(inside[environment_of == e], minlength=len(keys))
+        copied = (in_pool[outside] > 0) & (queries.free > 0)
+        if not copied.any():
+            continue
+        repeated = (in_pool[inside] > (environment_of == e)) & (rows.free > 0)
+        usual = np.bincount(environment_of[repeated], minlength=len(names))
+        n, m = len(queries), int(copied.sum())
+        as_many = hypergeom.sf(m - 1, n + sizes, usual + m, n)
+        p_values[copied] = np.minimum(p_values[copied], len(names) * as_many.max())
+    return p_values.clip(max=1.0)
 
 
 def _adjusted(p_values: FloatArray) -> FloatArray:

@@ -29,6 +29,14 @@ _PROJECTED_COLUMNS = 64
 _CATEGORIES = 20
 # A value of a measurement that so large a share of the rows has is one of the kind "none found".
 _COMMON = 0.05
+# A measurement is fine when, among different rows, so large a share of its values (but the commonest) is distinct.
+_FINE = 0.95
+# A value that more rows have than this stands for something, such as "not measured", even if those rows are identical.
+_MOST_COPIES = 5
+# A row was measured when it has a value of its own in so large a share of the columns.
+_MOSTLY = 0.75
+# Rows that differ in so few columns are as good as identical: a category is two columns, or a value and its absence.
+_FEW_COLUMNS = 2
 # The lower tail of the reference is continued by a power law from this quantile on.
 _TAIL = 0.05
 _LEAST_TAIL_ROWS = 10
@@ -41,21 +49,28 @@ class Rows:
     Parameters
     ----------
     Z : array of shape (n, d)
+    columns : array of shape (n, c)
+        What Z is a projection of, where there are very many columns; otherwise the same.
     keys : array of shape (n,)
     free : array of shape (n,)
         In how many columns a row has a value of its own, rather than one that many rows share, such as "none found".
+    fine : array of shape (n,)
+        In how many finely measured columns a row has a value that no different row of the training data has: rows
+        that agree in two such columns do so because one is a copy.
     """
 
     Z: FloatArray
+    columns: FloatArray
     keys: NDArray[np.uint64]
     free: IntArray
+    fine: IntArray
 
     def __len__(self) -> int:
         return len(self.keys)
 
     def select(self, rows: NDArray[Any]) -> Rows:
         """The given rows (a mask or an index)."""
-        return Rows(self.Z[rows], self.keys[rows], self.free[rows])
+        return Rows(self.Z[rows], self.columns[rows], self.keys[rows], self.free[rows], self.fine[rows])
 
 
 @dataclass(frozen=True)
@@ -72,12 +87,15 @@ class Comparison:
         Index, in the pool, of the nearest row (of a copy, where there is one).
     free : array of shape (n,)
         See `Rows`.
+    near_misses : array of shape (n,)
+        Whether one of the k neighbours differs from this row in a column or two.
     """
 
     ratios: FloatArray
     copies: IntArray
     nearest: IntArray
     free: IntArray
+    near_misses: NDArray[np.bool_]
 
 
 def as_points(X_train: NDArray[Any], X_held_out: NDArray[Any], transform: Transform | None) -> tuple[Rows, Rows]:
@@ -89,24 +107,28 @@ def as_points(X_train: NDArray[Any], X_held_out: NDArray[Any], transform: Transf
     shapes = [(len(X), int(np.prod(X.shape[1:]))) for X in (X_train, X_held_out)]
     common = np.result_type(X_train, X_held_out, np.float32)
     A, B = (X.reshape(shape).astype(common) for X, shape in zip((X_train, X_held_out), shapes, strict=True))
-    keys = _keys(A), _keys(B)
+    keys = row_keys(A), row_keys(B)
     if transform is not None:
         A, B = transform(A), transform(B)
     A, B = A.astype(np.float64), B.astype(np.float64)
     observed = ~np.isnan(A).all(axis=0)
     A, B = A[:, observed], B[:, observed]
+    missing = np.isnan(A), np.isnan(B)
     if np.isnan(A).any() or np.isnan(B).any():
         median = np.nanmedian(A, axis=0)
         A, B = np.where(np.isnan(A), median, A), np.where(np.isnan(B), median, B)
     varying = np.ptp(A, axis=0) > 0
     A, B = A[:, varying], B[:, varying]
+    missing = missing[0][:, varying], missing[1][:, varying]
     scale = A.std(axis=0) if transform is None and X_train.ndim == 2 else 1.0
     A, B = (A - (centre := A.mean(axis=0))) / scale, (B - centre) / scale
     free = _free_columns(A, A), _free_columns(A, B)
+    fine = tuple(own.sum(axis=1) for own in _own_values(A, B, keys[0], *missing))
+    points = A, B
     if A.shape[1] > _MOST_COLUMNS:
         projection = GaussianRandomProjection(_PROJECTED_COLUMNS, random_state=0).fit(A)
-        A, B = projection.transform(A), projection.transform(B)
-    return Rows(A, keys[0], free[0]), Rows(B, keys[1], free[1])
+        points = projection.transform(A), projection.transform(B)
+    return Rows(points[0], A, keys[0], free[0], fine[0]), Rows(points[1], B, keys[1], free[1], fine[1])
 
 
 def resolution(Z: FloatArray) -> float:
@@ -170,6 +192,7 @@ def compare(rows: Rows, pool: Rows, k: int, finest: float, *, from_pool: bool = 
         copies=copies,
         nearest=np.where(copies > 0, first[place], first[neighbours[:, 0]]),
         free=rows.free,
+        near_misses=_near_misses(rows, pool, first[neighbours]),
     )
 
 
@@ -180,8 +203,12 @@ def tail_probability(found: Comparison, reference: Comparison, dimensions: int) 
     ratios is continued as a power, share(r) = share(t) (r/t)^D, with Hill's estimator of D at its lower 95 % limit
     and at most the number of dimensions. Rows that share all values but a few with many others lie in fewer dimensions,
     where near rows are commoner: for them, D is at most the number of those few, and where there are none, so that
-    nothing was measured in a row, it is no evidence. A row with c copies is, besides, no rarer than reference rows with
-    1 to c copies are.
+    nothing was measured in a row, it is no evidence.
+
+    A row with c copies is, besides, no rarer than reference rows with 1 to c copies are, itself counted among them as
+    far as reference rows have near misses, that is, others that differ from them in a column or two: without any, rows
+    do not repeat by nature. Copies in the reference are then double entries, and do not count against a row of rounded
+    values, most of them its own.
 
     Returns
     -------
@@ -203,9 +230,19 @@ def tail_probability(found: Comparison, reference: Comparison, dimensions: int) 
     own = np.where(found.copies > 0, D, np.minimum(D, np.maximum(found.free, 1)))
     probability[below] = tail_rows / n * (found.ratios[below] / t) ** own[below]
     copies = np.sort(reference.copies)
-    as_rare = (np.searchsorted(copies, found.copies, side="right") - np.searchsorted(copies, 1)) / len(copies)
+    as_often = np.searchsorted(copies, found.copies, side="right") - np.searchsorted(copies, 1)
+    plausible = np.minimum((as_often + 1) / (len(copies) + 1), reference.near_misses.mean())
+    rounded = (found.ratios > 0) & (found.free >= _MOSTLY * dimensions) & (found.copies <= _MOST_COPIES)
+    as_rare = np.where(rounded, plausible, np.maximum(plausible, as_often / len(copies)))
     probability = np.where(found.copies > 0, np.maximum(probability, as_rare), probability)
     return np.where(found.free == 0, 1.0, probability)
+
+
+def _near_misses(rows: Rows, pool: Rows, neighbours: IntArray) -> NDArray[np.bool_]:
+    found = np.zeros(len(rows), dtype=bool)
+    for neighbour in neighbours.T:
+        found |= (rows.columns != pool.columns[neighbour]).sum(axis=1) <= _FEW_COLUMNS
+    return found
 
 
 def _free_columns(A: FloatArray, B: FloatArray) -> IntArray:
@@ -220,7 +257,35 @@ def _free_columns(A: FloatArray, B: FloatArray) -> IntArray:
     return free
 
 
-def _keys(X: NDArray[Any]) -> NDArray[np.uint64]:
+def _own_values(
+    A: FloatArray, B: FloatArray, keys: NDArray[np.uint64], missing_A: NDArray[np.bool_], missing_B: NDArray[np.bool_]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """For the rows of A and of B, in which finely measured columns their value is that of one row of A and its copies.
+
+    Whether a column is fine is seen among rows of A that are different, so that copies do not make it coarse. Columns
+    that put the rows in the same order, such as a weight in two units, are one measurement.
+    """
+    own = np.zeros(A.shape, dtype=bool), np.zeros(B.shape, dtype=bool)
+    _, first = np.unique(keys, return_index=True)
+    orders = set()
+    for j, column in enumerate(A.T):
+        values, order, counts = np.unique(column[first], return_inverse=True, return_counts=True)
+        if len(values) <= _CATEGORIES or len(values) - 1 <= _FINE * (len(first) - counts.max()):
+            continue
+        rising = (order if order[0] <= order[-1] else order.max() - order).tobytes()
+        if rising in orders:
+            continue
+        orders.add(rising)
+        rows_with = np.bincount(np.searchsorted(values, column))
+        single = (counts == 1) & (rows_with <= _MOST_COPIES)
+        for marks, points, missing in zip(own, (A, B), (missing_A, missing_B), strict=True):
+            place = np.minimum(np.searchsorted(values, points[:, j]), len(values) - 1)
+            marks[:, j] = single[place] & (values[place] == points[:, j]) & ~missing[:, j]
+    return own
+
+
+def row_keys(X: NDArray[Any]) -> NDArray[np.uint64]:
+    """A number for each row of a table, the same for identical rows and only for them."""
     # All NaN alike and no negative zero, so that equal rows have equal bytes.
     X = np.ascontiguousarray(np.where(np.isnan(X), np.nan, X + 0.0))
     digests = b"".join(hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in X)

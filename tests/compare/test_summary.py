@@ -112,3 +112,36 @@ def test_planted_leaks_are_found(tmp_path: Path, frame: pd.DataFrame) -> None:
     assert any("'outcome_score' alone tells" in sentence for sentence in found)
     assert any("'scanner_offset'" in sentence and "give the environment away" in sentence for sentence in found)
     assert any(sentence.startswith("s3: 20 of 80 held-out rows carry an identifier") for sentence in found)
+    assert any("Identifiers are those of column 'subject_id'" in sentence for sentence in found)
+
+
+@pytest.mark.parametrize("name", ["bed_id", "complaint", "blood pressure"])
+def test_beds_and_free_text_that_repeat_are_no_shared_subjects(tmp_path: Path, frame: pd.DataFrame, name: str) -> None:
+    frame[name] = [f"{i % 150}/80" for i in range(240)]
+    assert suspicions(tmp_path, frame) == []
+
+
+def test_copies_are_found_although_every_site_has_double_entries(tmp_path: Path, frame: pd.DataFrame) -> None:
+    values = frame[list("abcd")].to_numpy(copy=True)
+    values[[0, 80, 160]] = values[[1, 81, 161]]
+    values[150:156], values[230:236] = values[10:16], values[90:96]
+    frame[list("abcd")] = values
+    found = suspicions(tmp_path, frame)
+    assert [sentence[:12] for sentence in found] == ["s1: 6 of 80 ", "s2: 12 of 80", "s3: 6 of 80 "]
+
+
+def test_identical_rows_are_mentioned_even_where_they_are_usual(tmp_path: Path, frame: pd.DataFrame) -> None:
+    frame[list("abcd")] = (frame[list("abcd")] > 0).astype(int)
+    (sentence,) = suspicions(tmp_path, frame)
+    assert "s1 80 of 80, s2 80 of 80, s3 80 of 80" in sentence
+    assert "too usual in these data, to be counted as a leak" in sentence
+
+
+def test_one_pair_of_identical_rows_in_a_large_table_is_mentioned(
+    tmp_path: Path, frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The audit looks at a sample, which does not have both."""
+    monkeypatch.setattr("eber.compare.suspicions.MAX_AUDIT_ROWS", 60)
+    frame.loc[239, list("abcd")] = frame.loc[0, list("abcd")]
+    (sentence,) = suspicions(tmp_path, frame)
+    assert "s1 1 of 80, s3 1 of 80" in sentence

@@ -17,14 +17,14 @@ from eber.cli.main import app
 from eber.datasets.base import MultiEnvironmentData
 from eber.datasets.colored_mnist import POOLED_MIXTURE, TEST_MIXTURE, expected_score, label_rule
 from eber.experiments import colored_mnist, microbiome, quasar, sepsis
-from eber.experiments.cell import MAIN, Cell, CellResult
+from eber.experiments.cell import LEAKED_ROWS, MAIN, Cell, CellResult
 from eber.experiments.data_task import ABLATIONS, ADAPTED, FIT_PARAMETERS, DataTask, Split, learned_on_training
 from eber.experiments.driving import drive
 from eber.experiments.fingerprint import fingerprint_files
 from eber.experiments.holdouts import hold_out_settings
 from eber.experiments.progress import Progress
 from eber.experiments.registry import EXPERIMENTS, find_experiment
-from eber.experiments.results import load_results, summarise
+from eber.experiments.results import NO_LEAK, load_results, summarise
 from eber.experiments.runner import RunSummary, run
 from eber.experiments.spec import Experiment
 from eber.report.page import write_report
@@ -172,11 +172,36 @@ def test_microbiome_from_cells_to_report(data_dir: Path, tmp_path: Path) -> None
     assert set(leaks["setting"]) == {"paper split"}
     page = write_report(results).read_text()
     assert "held-out rows carry an identifier that is also in the training data" in page
+    assert NO_LEAK in page
+    leaking, clean = (tmp_path / "table.md").read_text().split("## without zackular")
+    assert leaking.count("Leak: 56 of 292 held-out rows carry an identifier") == 1
+    assert NO_LEAK in clean
+    assert NO_LEAK not in leaking
     for figure in ("agreement", "assignment", "leak", "neighbours"):
         assert (tmp_path / "figures" / f"{figure}-paper-split.png").exists()
     arrays = results.arrays("EBER", 0, "paper split")
     share = np.mean(arrays["assigned"] == list(arrays["environments"]).index("crc_zackular"))
     assert f"crc_zackular {share:.2f} and {arrays['adapted_mixture'][1]:.2f}" in page
+
+
+def test_reproduce_prints_a_leak_once_below_the_table_it_belongs_to(data_dir: Path, tmp_path: Path) -> None:
+    options = [
+        "--methods",
+        "EBER",
+        "--seeds",
+        "2",
+        "--set",
+        "epochs=2",
+        "--data",
+        str(data_dir),
+        "--out",
+        str(tmp_path),
+    ]
+    done = CliRunner().invoke(app, ["reproduce", "microbiome", *options])
+    assert done.exit_code == 0, done.output
+    words = " ".join(done.stdout.split())
+    assert words.count("Leak: 56 of 292 held-out rows carry an identifier") == 1
+    assert words.index("paper split") < words.index("Leak: 56") < words.index("without zackular") < words.index(NO_LEAK)
 
 
 def test_microbiome_splits_are_the_paper_s_and_the_clean_one(data_dir: Path) -> None:
@@ -224,6 +249,7 @@ def test_quasar_small(data_dir: Path) -> None:
         assert len(eber.arrays["correct"]) == len(eber.arrays["assigned"]) == len(test)
         assert eber.scores[MAIN]["accuracy"] == pytest.approx(eber.arrays["correct"].mean())
         assert len(eber.arrays["environments"]) == 4
+        assert eber.scores[MAIN][LEAKED_ROWS] == eber.arrays["leaked"].sum() == 0
 
 
 def test_sepsis_small(data_dir: Path) -> None:
@@ -232,6 +258,7 @@ def test_sepsis_small(data_dir: Path) -> None:
         result = run_small(sepsis.EXPERIMENT, method, data_dir, **small)
         assert set(result.scores[MAIN]) >= {"auroc", "auprc", "ece", "nll"}
         assert 0 <= result.scores[MAIN]["auroc"] <= 1
+        assert result.scores[MAIN].get(LEAKED_ROWS) == (0 if method == "EBER" else None)
     _, test = sepsis.split({**sepsis.EXPERIMENT.parameters, **small}, data_dir, 0)
     assert set(test.environments) == {"A_unknown"}
 

@@ -229,3 +229,31 @@ def test_what_cannot_be_learned_from_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=says):
         read(tmp_path, frame.assign(**changes), **options)
+
+
+@pytest.mark.parametrize(
+    "name", ["patient_id", "PatientID", "MRN", "subject number", "id_person", "case_id", "patientid"]
+)
+def test_a_column_that_names_subjects_is_known_by_its_name(tmp_path: Path, frame: pd.DataFrame, name: str) -> None:
+    frame[name] = [f"P{i % 35}" for i in range(40)]
+    table = read(tmp_path, frame)
+    assert table.subject == name
+    assert table.identifiers is not None
+    assert table.identifiers[37] == "P2"
+
+
+@pytest.mark.parametrize("name", ["id", "bed_id", "patient_bed_id", "complaint", "blood pressure", "patient_remark"])
+def test_other_columns_that_repeat_name_no_subjects(tmp_path: Path, frame: pd.DataFrame, name: str) -> None:
+    frame[name] = [f"v{i % 35}" for i in range(40)]
+    table = read(tmp_path, frame)
+    assert name in table.schema.dropped
+    assert table.subject == ""
+    assert table.identifiers is None
+
+
+def test_no_other_column_stands_in_for_subjects_that_are_all_different(tmp_path: Path, frame: pd.DataFrame) -> None:
+    frame["case_id"] = [f"C{i % 30}" for i in range(40)]
+    frame["patient_id"] = [f"P{i}" for i in range(39)] + [None]
+    table = read(tmp_path, frame)
+    assert table.subject == "patient_id"
+    assert table.identifiers is None

@@ -132,6 +132,8 @@ def _reproduce(
         console.print()
         console.print(as_rich(setting))
         console.print(verdict(setting), highlight=False, style="bold")
+        for finding in setting.audit:
+            console.print(finding, highlight=False, markup=False)
         for sentence in deviations(setting):
             console.print(f"- {sentence}", highlight=False)
     with writing_outputs(folder):

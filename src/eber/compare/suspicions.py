@@ -9,6 +9,7 @@ from scipy.stats import rankdata
 from eber.audit import leak_audit
 from eber.compare.folds import FoldPlan, listed
 from eber.datasets.base import MultiEnvironmentData
+from eber.neighbours import row_keys
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.training import TrainingTable
 
@@ -52,25 +53,45 @@ def _label_leaks(X: NDArray[np.float64], names: list[str], y: NDArray[np.generic
 
 
 def _shared_rows(X: NDArray[np.float64], table: TrainingTable, plan: FoldPlan) -> list[str]:
+    # Environments of one fold are held out together, so they count as one.
+    fold_of = {member: fold for fold, members in plan.folds.items() for member in members}
+    folds = np.array([fold_of.get(name, name) for name in table.environments])
     rows = np.arange(len(X))
     sampled = len(X) > MAX_AUDIT_ROWS
     if sampled:
         rows = np.sort(np.random.default_rng(0).permutation(rows)[:MAX_AUDIT_ROWS])
     identifiers = None if table.identifiers is None else table.identifiers[rows]
-    # Environments of one fold are held out together, so they count as one.
-    fold_of = {member: fold for fold, members in plan.folds.items() for member in members}
-    folds = np.array([fold_of.get(name, name) for name in table.environments[rows]])
-    data = MultiEnvironmentData(X[rows], table.y[rows], folds, identifiers=identifiers, name=table.name)
-    found = []
+    data = MultiEnvironmentData(X[rows], table.y[rows], folds[rows], identifiers=identifiers, name=table.name)
+    found = {}
     for fold in plan.folds:
-        held = folds == fold
-        if held.sum() < 2 or (~held).sum() < 2:
+        held = data.environments == fold
+        if not held.any() or held.all():
             continue
         audit = leak_audit(data.select(~held), data.select(held))
         if audit.found:
             sample = f" (in a sample of {MAX_AUDIT_ROWS} rows)" if sampled else ""
-            found.append(f"{fold}{sample}: {' '.join(audit.summary)} Its scores may be too good to be true.")
-    return found
+            what = "" if len(audit.identifier_pairs) == 0 else f" Identifiers are those of column {table.subject!r}."
+            found[fold] = f"{fold}{sample}: {' '.join(audit.summary)}{what} Its scores may be too good to be true."
+    return [*found.values(), *_usual_copies(X, folds, [fold for fold in plan.folds if fold not in found])]
+
+
+def _usual_copies(X: NDArray[np.float64], folds: NDArray[np.generic], innocent: list[str]) -> list[str]:
+    """Rows that equal one of another fold, where that is not counted as a leak: all rows are looked at, no sample."""
+    keys, index = np.unique(row_keys(X), return_inverse=True)
+    names, fold = np.unique(folds, return_inverse=True)
+    pairs = np.unique(index * len(names) + fold)
+    elsewhere = np.bincount(pairs // len(names), minlength=len(keys))[index] > 1
+    shares = []
+    for name in innocent:
+        inside = folds == name
+        if copied := int(elsewhere[inside].sum()):
+            shares.append(f"{name} {copied} of {inside.sum()}")
+    if not shares:
+        return []
+    return [
+        f"Rows equal a row of another environment in every feature ({listed(shares)}); they are too few, or too usual "
+        "in these data, to be counted as a leak. See whether they are entries of one subject."
+    ]
 
 
 def _environment_leaks(X: NDArray[np.float64], names: list[str], environments: NDArray[np.generic]) -> list[str]:

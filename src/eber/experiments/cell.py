@@ -19,6 +19,9 @@ MAIN = "main"
 PENALTY_WEIGHT = "penalty_weight"
 """The name under which a cell keeps the weight that was chosen for it."""
 
+LEAKED_ROWS = "leaked_rows"
+"""The score that says how many held-out rows the leak audit found in the training data; absent without an audit."""
+
 
 def row_label(method: str, variant: str) -> str:
     """What a row of a table is called; the paper's figures are keyed by it."""

@@ -46,7 +46,9 @@ def _rule(mixture: ArrayLike, test: MultiEnvironmentData) -> NDArray[np.float64]
 
 
 ORACLES = {"pooled marginal rule": pooled_marginal_rule, "test environment's own rule": own_rule}
-TASK = DataTask(split, "cnn", METRICS, oracles=ORACLES)
+# No audit: training and test images are drawn from the two parts of MNIST, which have no image in common by making,
+# and the distance between pixels says little about who wrote a digit.
+TASK = DataTask(split, "cnn", METRICS, oracles=ORACLES, audit=None)
 
 
 def run_cell(cell: Cell) -> Steps[CellResult]:

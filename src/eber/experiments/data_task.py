@@ -11,11 +11,11 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from eber.audit import LeakAudit
+from eber.audit import LeakAudit, leak_audit
 from eber.datasets.base import MultiEnvironmentData
 from eber.estimators import PAPER_FORM, EBERClassifier, ERMClassifier
 from eber.estimators.base import EnvironmentClassifier
-from eber.experiments.cell import MAIN, PENALTY_WEIGHT, Cell, CellResult
+from eber.experiments.cell import LEAKED_ROWS, MAIN, PENALTY_WEIGHT, Cell, CellResult
 from eber.experiments.fitting import CLASSIFIERS, PENALISED, Fitted, Preparation, Steps, WeightSearch, fit, unchanged
 from eber.experiments.parametric import ERM_SAME_RECIPE
 from eber.metrics import score
@@ -94,7 +94,8 @@ class DataTask:
     analyse : callable, optional
         (EBER, training data, held-out data), both prepared -> Analysis.
     audit : callable, optional
-        (training data, held-out data), neither prepared -> LeakAudit. What it finds is warned of once a seed, by EBER.
+        (training data, held-out data), neither prepared -> LeakAudit. What it finds is warned of once a seed, by EBER,
+        whose score `LEAKED_ROWS` also says that nothing was found. None where rows are not to be compared.
     """
 
     split: Callable[[Mapping[str, Any], Path, int], Split]
@@ -103,7 +104,7 @@ class DataTask:
     prepare: Preparation = unchanged
     oracles: Mapping[str, Callable[[MultiEnvironmentData], NDArray[np.float64]]] | None = None
     analyse: Callable[[EBERClassifier, MultiEnvironmentData, MultiEnvironmentData], Analysis] | None = None
-    audit: Callable[[MultiEnvironmentData, MultiEnvironmentData], LeakAudit] | None = None
+    audit: Callable[[MultiEnvironmentData, MultiEnvironmentData], LeakAudit] | None = leak_audit
 
     def run(self, cell: Cell) -> Steps[CellResult]:
         """Fit one method on the training environments, score it on the held-out one."""
@@ -130,7 +131,10 @@ class DataTask:
                 audit = self.audit(raw_train, raw_test)
                 audit.warn()
                 leaked = np.isin(np.arange(len(test)), audit.leaked_rows).astype(np.uint8)
-                result = replace(result, arrays={**result.arrays, "leaked": leaked})
+                main = {**result.scores[MAIN], LEAKED_ROWS: float(leaked.sum())}
+                result = replace(
+                    result, scores={**result.scores, MAIN: main}, arrays={**result.arrays, "leaked": leaked}
+                )
         return result
 
     def _run_oracle(self, name: str, test: MultiEnvironmentData) -> CellResult:

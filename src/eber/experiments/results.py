@@ -13,7 +13,8 @@ from typing import Any, Literal
 import pandas as pd
 from numpy.typing import NDArray
 
-from eber.experiments.cell import MAIN, PENALTY_WEIGHT, row_label
+from eber.audit import LeakWarning
+from eber.experiments.cell import LEAKED_ROWS, MAIN, PENALTY_WEIGHT, row_label
 from eber.experiments.collect import (
     CELLS_COLUMNS,
     CELLS_FILE,
@@ -29,6 +30,7 @@ from eber.formulas import arm
 from eber.metrics import Quantity
 from eber.significance import Comparison, compare
 
+NO_LEAK = "Leak audit: no held-out row or subject was found that is clearly in the training data too."
 NOTABLE = 2.0  # differences beyond so many of the paper's standard deviations are put into words
 _PRINTED_DIGITS = 0.0005  # the paper prints three decimals: an sd of 0.000 is one below half of the last
 
@@ -173,6 +175,8 @@ class Summary:
         Parameters that this run changed, and their values.
     penalty_weights : mapping
         Label of a method to the weight that was chosen under each seed.
+    audit : tuple of str
+        What the leak audit found, each finding once, or that it found nothing; empty where there was no audit.
     """
 
     setting: str
@@ -183,6 +187,7 @@ class Summary:
     source: str
     changes: Mapping[str, Any] = field(default_factory=dict)
     penalty_weights: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    audit: tuple[str, ...] = ()
 
     def best(self, name: str) -> set[str]:
         """Labels of the methods with the best mean, as printed; oracles and variants do not compete."""
@@ -237,12 +242,22 @@ def _summarise_setting(results: Results, setting: str) -> Summary:
         paper.source if paper else "",
         results.run["overrides"],
         _penalty_weights(results.cells[results.cells["setting"] == setting]),
+        _audit_findings(results, setting),
     )
 
 
 def _penalty_weights(cells: pd.DataFrame) -> dict[str, tuple[float, ...]]:
     chosen = cells[cells["metric"] == PENALTY_WEIGHT].sort_values("seed", kind="stable")
     return {str(method): tuple(group["value"]) for method, group in chosen.groupby("method", sort=False)}
+
+
+def _audit_findings(results: Results, setting: str) -> tuple[str, ...]:
+    messages = results.warnings.loc[results.warnings["setting"] == setting, "message"]
+    leaks = messages[messages.str.startswith(f"{LeakWarning.__name__}: ")].unique()
+    if len(leaks):
+        return tuple(str(leak).replace(f"{LeakWarning.__name__}: ", "Leak: ", 1) for leak in leaks)
+    audited = (results.cells["setting"] == setting) & (results.cells["metric"] == LEAKED_ROWS)
+    return (NO_LEAK,) if audited.any() else ()
 
 
 def _estimate(values: pd.Series, paper: tuple[float, float] | None) -> Estimate:

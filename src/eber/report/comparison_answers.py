@@ -126,8 +126,8 @@ def suspicion(findings: Sequence[str]) -> str:
         n = len(findings)
         return f"{n} {'finding' if n == 1 else 'findings'}, which should be read before any score is believed."
     return (
-        "Nothing was found: no rows or subjects shared between environments, no column that gives the label or the "
-        "environment away, no environment far smaller than the others."
+        "Nothing was found: no identical rows and no known subjects shared between environments, no column that gives "
+        "the label or the environment away, no environment far smaller than the others."
     )
 
 

@@ -89,6 +89,7 @@ def _section(summary: Summary, scores: _Picture) -> dict[str, Any]:
         "verdict": verdict(summary),
         "tests": tests,
         "has_reasons": any(test["reason"] for test in tests),
+        "audit": summary.audit,
         "deviations": deviations(summary),
         "source": summary.source,
         "scores": scores,

@@ -21,6 +21,21 @@ MIN_ROWS_FOR_IDENTIFIER = 20
 IDENTIFIER_SHARE = 0.5
 """A column of text with more different values than this share of its rows names rows, not categories."""
 _IDENTIFIER_WORDS = {"id", "ids", "uuid", "guid", "identifier", "mrn", "rowname", "rownames", "unnamed", "accession"}
+_SUBJECTS = (
+    "patient",
+    "subject",
+    "participant",
+    "person",
+    "individual",
+    "donor",
+    "customer",
+    "client",
+    "user",
+    "student",
+)
+_CASES = ("case",)
+"""Words for what a row may be of, each with a second row elsewhere; a case may also be one visit, so it comes last."""
+_NUMBER_WORDS = {"no", "nr", "num", "number", "code", "key"}
 _INDEX_NAMES = re.compile(r"index|__index_level_\d+__|column \d+", re.IGNORECASE)
 """What a table's row numbers are called when a program wrote them; "column 3" is a column without a name. Such a
 column is an identifier when its values are whole numbers that are all different."""
@@ -179,6 +194,26 @@ def find_schema(
     return Schema(label, environment, tuple(chosen), tuple(identifiers), dropped, tuple(remarks))
 
 
+def subject_column(schema: Schema) -> str:
+    """The identifier whose name says that it names subjects (patient_id, MRN, SubjectNumber); empty without one.
+
+    Other identifiers repeat without a subject being the same: beds, devices and free text do.
+    """
+    for subjects in (_SUBJECTS, _CASES):
+        for name in schema.identifiers:
+            if _is_about(_words(name), subjects):
+                return name
+    return ""
+
+
+def _is_about(words: list[str], subjects: Sequence[str]) -> bool:
+    """Whether a name is one of these words, or has one beside a word such as "id"; patient_bed_id is about beds."""
+    naming = _IDENTIFIER_WORDS | _NUMBER_WORDS
+    if "mrn" in words or (len(words) == 1 and words[0].removesuffix("id") in subjects):
+        return True
+    return any({a, b} & set(subjects) and {a, b} & naming for a, b in itertools.pairwise(words))
+
+
 def require_columns(file: TableFile, names: Sequence[str]) -> None:
     """Refuse names that the table has not, with the nearest that it has."""
     for name in names:
@@ -221,8 +256,7 @@ def _names_rows(name: str, column: Any, decimal_comma: bool) -> bool:
 
 
 def _why_identifier(name: str, meaning: Meaning, column: Any) -> str:
-    words = re.findall(r"[a-z]+|[A-Z]+(?![a-z])|[A-Z][a-z]+", name)
-    named = bool({word.lower() for word in words} & _IDENTIFIER_WORDS)
+    named = not _IDENTIFIER_WORDS.isdisjoint(_words(name))
     n = len(column) - column.null_count
     distinct = _n_distinct(column)
     if meaning.kind in ("categorical", "ordinal"):
@@ -238,6 +272,10 @@ def _why_identifier(name: str, meaning: Meaning, column: Any) -> str:
         if n >= MIN_ROWS_FOR_IDENTIFIER and _count_rows(values):
             return "it numbers the rows"
     return ""
+
+
+def _words(name: str) -> list[str]:
+    return [word.lower() for word in re.findall(r"[a-z]+|[A-Z]+(?![a-z])|[A-Z][a-z]+", name)]
 
 
 def _whole_numbers(column: Any) -> list[int]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from eber.brief import brief
 from eber.tables.columns import as_booleans, as_numbers, as_texts, as_words, find_meaning
 from eber.tables.files import TableFile, open_table
-from eber.tables.schema import Schema, find_schema, require_columns
+from eber.tables.schema import Schema, find_schema, require_columns, subject_column
 
 MAX_CLASSES = 50
 MAX_LISTED = 10
@@ -64,9 +64,11 @@ class TrainingTable:
     environments : array of shape (n,)
         Names, text.
     identifiers : array of shape (n,), optional
-        What a row is of, where a column says so and its values are not all different.
+        The subject of each row, where a column says so by its name and its values are not all different.
     notes : tuple of str
         What was decided about the file, its columns and its rows, in sentences.
+    subject : str
+        The column of `identifiers`; empty where none names subjects.
     """
 
     name: str
@@ -76,6 +78,7 @@ class TrainingTable:
     environments: NDArray[Any]
     identifiers: NDArray[Any] | None
     notes: tuple[str, ...]
+    subject: str = ""
 
     def __len__(self) -> int:
         return self.columns.n_rows
@@ -128,9 +131,9 @@ def read_training_table(
     environments = np.array(as_texts(table[environment]).to_pylist(), dtype=str)
     _check_environments(environments, path, environment)
     schema = find_schema(file, table, environments, label=label, environment=environment, drop=drop, features=features)
-    identifiers = _subjects(table, schema)
+    subject, identifiers = _subjects(table, schema)
     columns = decode(table, file, schema)
-    return TrainingTable(path.name, schema, columns, y, environments, identifiers, (*notes, *schema.notes))
+    return TrainingTable(path.name, schema, columns, y, environments, identifiers, (*notes, *schema.notes), subject)
 
 
 def decode(table: Any, file: TableFile, schema: Schema, first_row: int = 0) -> FeatureColumns:
@@ -217,10 +220,11 @@ def _check_spelling(values: NDArray[Any], path: Path, name: str) -> None:
         )
 
 
-def _subjects(table: Any, schema: Schema) -> NDArray[Any] | None:
-    """The first identifier whose values repeat; without one that repeats, none."""
-    for name in schema.identifiers:
-        texts = as_texts(table[name])
-        if pc.count_distinct(texts).as_py() < len(texts):
-            return np.array(texts.to_pylist(), dtype=object)
-    return None
+def _subjects(table: Any, schema: Schema) -> tuple[str, NDArray[Any] | None]:
+    """The column that names subjects, and its values; no values where all are different, as no subject is shared."""
+    name = subject_column(schema)
+    if not name:
+        return "", None
+    texts = as_texts(table[name])
+    repeated = pc.count_distinct(texts).as_py() < len(texts) - texts.null_count
+    return name, np.array(texts.to_pylist(), dtype=object) if repeated else None
