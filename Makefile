@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo test trust bench clean
+.PHONY: install demo test trust sabotage bench clean
 
 install: .venv/.installed
 
@@ -29,6 +29,10 @@ test: .venv/.installed-test
 # The long version of tests/trust: faults, fuzzing and simulations in numbers (docs/promises.md), about an hour.
 trust: .venv/.installed-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.trust -n 2 --dist worksteal
+
+# Breaks every promise on purpose, in copies of the tree, and sees that its test fails; about half an hour.
+sabotage: .venv/.installed-test
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.sabotage
 
 bench: .venv/.installed-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks

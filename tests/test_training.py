@@ -1,5 +1,6 @@
 """The one loop: repeatable to the bit, alone in its use of torch, and all or nothing."""
 
+from contextlib import nullcontext
 from itertools import chain
 
 import numpy as np
@@ -123,18 +124,20 @@ def denormals_survive():
 
 
 @pytest.mark.parametrize("flushed", [False, True])
-@pytest.mark.parametrize("learning_rate", [1e-3, 1e30])
-def test_threads_and_denormals_are_put_back_even_when_the_fit_fails(flushed, learning_rate, rows):
+@pytest.mark.parametrize(
+    ("learning_rate", "factor", "error"),
+    [(1e-3, 1.0, None), (1e30, 1.0, NonFiniteLossError), (1e-3, np.nan, ValueError)],
+    ids=["no failure", "diverges", "refuses the rows"],
+)
+def test_threads_and_denormals_are_put_back_even_when_the_fit_fails(flushed, learning_rate, factor, error, rows):
+    """A fit that diverges raises its error after the loop, one that refuses its rows amid the work."""
     threads = torch.get_num_threads()
     torch.set_flush_denormal(flushed)
     torch.set_num_threads(2)
     try:
         model = EBERClassifier(epochs=1, n_threads=1, learning_rate=learning_rate, random_state=0)
-        if learning_rate < 1:
-            fit(model, rows)
-        else:
-            with pytest.raises(NonFiniteLossError):
-                fit(model, rows)
+        with nullcontext() if error is None else pytest.raises(error):
+            model.fit(rows.X * factor, rows.y, environments=rows.environments)
         assert torch.get_num_threads() == 2
         assert denormals_survive() == (not flushed)
     finally:
@@ -143,11 +146,12 @@ def test_threads_and_denormals_are_put_back_even_when_the_fit_fails(flushed, lea
 
 
 @pytest.mark.parametrize("classifier", CLASSIFIERS)
-def test_a_loss_that_is_not_finite_names_the_step_and_what_to_try(classifier, rows):
-    with pytest.raises(
-        NonFiniteLossError, match=r"became (nan|inf) at step \d+\. .*lower learning_rate \(now 1e\+30\)"
-    ):
-        fit(classifier(epochs=2, learning_rate=1e30, random_state=0), rows)
+@pytest.mark.parametrize("batch_size", [64, 150])
+def test_a_loss_that_is_not_finite_names_the_step_and_what_to_try(classifier, batch_size, rows):
+    """The first step throws the weights away; the second is in the same pass, or the next where batches are large."""
+    assert len(rows.X) == 150
+    with pytest.raises(NonFiniteLossError, match=r"became (nan|inf) at step 2\. .*lower learning_rate \(now 1e\+30\)"):
+        fit(classifier(epochs=2, batch_size=batch_size, learning_rate=1e30, random_state=0), rows)
 
 
 @pytest.mark.parametrize("classifier", CLASSIFIERS)

@@ -54,6 +54,7 @@ def keep_classifiers() -> None:
     keep("EBERClassifier-adapted", eber.adapt(X[e == "south"]), X)
     model = EBERClassifier(latent_dim=3, decoder_hidden_dims=(4,), prediction_points=200, **SMALL)
     keep("EBERClassifier-three-classes", model.fit(X, three, environments=e), X)
+    keep("EBERClassifier-quadrature", EBERClassifier(**SMALL).fit(X, three, environments=e), X)
     keep("EBERClassifier-shared", EBERClassifier(pseudo_environments=2, **SMALL).fit(X, y, environments=e), X)
     keep("EBERClassifier-paper-form", EBERClassifier.paper_form(**SMALL).fit(X, y, environments=e), X)
 

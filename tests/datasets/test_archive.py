@@ -8,6 +8,7 @@ import tarfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -72,24 +73,32 @@ def test_whatever_a_name_is_nothing_is_written_outside(
     assert outside == [archive]
 
 
-@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE])
-def test_links_and_devices_in_a_tar_are_refused(tmp_path: Path, kind: bytes) -> None:
-    with tarfile.open(tmp_path / "archive", "w:gz") as archive:
+def tar_with(path: Path, kind: bytes) -> None:
+    with tarfile.open(path, "w:gz") as archive:
         entry = tarfile.TarInfo("link")
         entry.type, entry.linkname = kind, "/etc/passwd"
         archive.addfile(entry)
+
+
+def zip_with(path: Path, kind: int) -> None:
+    entry = zipfile.ZipInfo("link")
+    entry.external_attr = (kind | 0o777) << 16
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(entry, "/etc/passwd")
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        *((tar_with, kind) for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE)),
+        *((zip_with, kind) for kind in (stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR)),
+    ],
+)
+def test_links_and_devices_are_refused(tmp_path: Path, make: Callable[..., None], kind: Any) -> None:
+    make(tmp_path / "archive", kind)
     with pytest.raises(UnsafeArchiveError, match="link or a device"):
         unpack(tmp_path / "archive", tmp_path / "out")
     assert not (tmp_path / "out").exists()
-
-
-def test_links_in_a_zip_are_refused(tmp_path: Path) -> None:
-    entry = zipfile.ZipInfo("link")
-    entry.external_attr = (stat.S_IFLNK | 0o777) << 16
-    with zipfile.ZipFile(tmp_path / "archive", "w") as archive:
-        archive.writestr(entry, "/etc/passwd")
-    with pytest.raises(UnsafeArchiveError, match="link or a device"):
-        unpack(tmp_path / "archive", tmp_path / "out")
 
 
 @MAKERS

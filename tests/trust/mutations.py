@@ -63,6 +63,12 @@ def _noise(data: bytes, rng: np.random.Generator) -> bytes:
     return data[:start] + rng.bytes(int(rng.integers(1, 60))) + data[start:]
 
 
+def _overwrite(data: bytes, rng: np.random.Generator) -> bytes:
+    """As a bad block does: nothing moves, so that what follows still stands where a file says it does."""
+    start, noise = _place(data, rng), rng.bytes(int(rng.integers(1, 60)))
+    return data[:start] + noise[: len(data) - start] + data[start + len(noise) :]
+
+
 def _swap_lines(data: bytes, rng: np.random.Generator) -> bytes:
     lines = data.split(b"\n")
     a, b = rng.integers(len(lines), size=2)
@@ -77,6 +83,7 @@ _ACCIDENTS: tuple[Callable[[bytes, np.random.Generator], bytes], ...] = (
     _repeat,
     _insert,
     _noise,
+    _overwrite,
     _swap_lines,
 )
 

@@ -35,7 +35,8 @@ from tests.trust.effort import times
 context = multiprocessing.get_context("forkserver")
 context.set_forkserver_preload([__name__, "tests.trust.steps"])
 
-WRITES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate", "shutil.rmtree"}
+CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate", "shutil.rmtree"}
+AMID_A_WRITE = ("kill amid a write", "no space")
 
 
 def start(function: Callable[..., Any], *arguments: Any) -> BaseProcess:
@@ -96,9 +97,11 @@ def eber_command(arguments: list[Any], log: Path, **limits: Any) -> tuple[int, s
     return status, log.read_text()
 
 
-def killed_command(arguments: list[Any], log: Path, seconds: float) -> bool:
-    """Run the command line and kill it after so many seconds; whether it was still at work."""
+def killed_command(arguments: list[Any], log: Path, begun: Callable[[], bool], seconds: float) -> bool:
+    """Run the command line and kill it so many seconds after something has begun; whether it was still at work."""
     process = start(command, arguments, log)
+    while process.is_alive() and not begun():
+        time.sleep(0.001)
     time.sleep(seconds)
     process.kill()
     return finish(process) == -signal.SIGKILL
@@ -110,21 +113,21 @@ def at_step(step: int, fault: str, function: Callable[..., Any], *arguments: Any
     Parameters
     ----------
     fault : str
-        "kill" is SIGKILL just before the change. "kill amid a write" lets that change and the next pass, but ends the
-        process when a file has got 100 bytes; "no space" lets the writing fail there, from then on. "no permission"
-        refuses this and all further changes.
+        "kill" is SIGKILL just before the change. "no permission" refuses this and all further changes. For the faults
+        of `AMID_A_WRITE` the only changes that count are files opened for writing: "kill amid a write" ends the process
+        when that file, or a later one, has got 100 bytes; "no space" lets the writing fail there, from then on.
     """
     seen = 0
 
     def watch(event: str, values: tuple[Any, ...]) -> None:
         nonlocal seen
         writes = event == "open" and isinstance(values[2], int) and values[2] & (os.O_WRONLY | os.O_RDWR)
-        if not (writes or event in WRITES) or seen < 0:
+        if not (writes or (event in CHANGES and fault not in AMID_A_WRITE)) or seen < 0:
             return
         seen += 1
         if seen == step and fault == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
-        if seen == step and fault in ("kill amid a write", "no space"):
+        if seen == step and fault in AMID_A_WRITE:
             signal.signal(signal.SIGXFSZ, signal.SIG_DFL if fault == "kill amid a write" else signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
         if seen >= step and fault == "no permission" and event not in ("os.remove", "os.rmdir", "shutil.rmtree"):
@@ -142,14 +145,14 @@ def at_step(step: int, fault: str, function: Callable[..., Any], *arguments: Any
 def every_step(fault: str, function: Callable[..., Any], *arguments: Any, after: Callable[[bool], None]) -> int:
     """Let each step of a function fail in turn, and call `after` each time with whether it ended well.
 
-    In the default suite every fourth step; in the long one, every one.
+    In the default suite every fourth step, but every file that is opened; in the long one, every step.
 
     Returns
     -------
     int
         The faults injected.
     """
-    stride = times(4, 1)
+    stride = 1 if fault in AMID_A_WRITE else times(4, 1)
     for count, step in enumerate(range(1, 1000, stride)):
         status = finish(start(at_step, step, fault, function, *arguments))
         assert status in (0, 3, -signal.SIGKILL, -signal.SIGXFSZ), f"step {step} ended with {status}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -130,6 +131,33 @@ def test_what_a_comparison_is_about_is_the_old_or_the_new(fault: str, tmp_path: 
         record(tmp_path, "old")
 
     tally("faults injected", every_step(fault, record, tmp_path, "new", after=after))
+
+
+def test_content_is_on_the_disk_before_it_takes_its_name_and_then_the_name_is(
+    two: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a loss of power leaves cannot be tried here; that nothing is renamed before it was synchronised can."""
+    happened: list[tuple[str, Path]] = []
+    fsync, replace = os.fsync, os.replace
+
+    def watched_fsync(descriptor: int) -> None:
+        fsync(descriptor)
+        happened.append(("on disk", Path(os.readlink(f"/proc/self/fd/{descriptor}"))))
+
+    def watched_replace(source: Path, target: Path) -> None:
+        replace(source, target)
+        happened.extend([("renamed", Path(source)), ("named", Path(target))])
+
+    monkeypatch.setattr(os, "fsync", watched_fsync)
+    monkeypatch.setattr(os, "replace", watched_replace)
+    save_copy(two[0], tmp_path / "model")
+    predict(two[0], new_patients(tmp_path), tmp_path / "p.csv")
+    keep_cell(tmp_path / "run")
+    renamed = [k for k, (what, _) in enumerate(happened) if what == "renamed"]
+    assert len(renamed) == 7  # weights, manifest, table, card; predictions; a cell and its arrays
+    for k in renamed:
+        assert happened[k - 1] == ("on disk", happened[k][1])
+        assert happened[k + 2] == ("on disk", happened[k + 1][1].parent)
 
 
 def test_an_error_of_the_system_names_the_file_and_not_its_temporary_name(tmp_path: Path) -> None:

@@ -94,21 +94,29 @@ def test_a_full_disk_is_said_and_leaves_nothing_half_done(
 
 
 def test_a_full_disk_loses_no_finished_cell(disk: SmallDisk, tmp_path: Path, tally: Tally) -> None:
+    """First there is no room for all of twelve cells, then none for their tables."""
     small = ["--set", "repetitions=20", "--set", "draws=20000"]
     arguments = ["reproduce", "motivating", "--seeds", 4, *small, "--jobs", 1, "--out", disk.folder / "out"]
-    disk.resize(60)
-    status, said = eber_command(arguments, tmp_path / "log", file_bytes=disk.limit and 2000)
-    assert status in (1, 2), said
-    assert "Traceback" not in said
-    assert "No space left" in said or "File too large" in said
-    finished = {path: path.stat().st_mtime_ns for path in (disk.folder / "out" / "cells").glob("*.json")}
+
+    def cells() -> dict[Path, int]:
+        return {path: path.stat().st_mtime_ns for path in (disk.folder / "out" / "cells").glob("*.json")}
+
+    finished = dict[Path, int]()
+    for kilobytes, n_cells in ((28, 7), (60, 12)):  # a cell takes a block of four
+        disk.resize(kilobytes)
+        status, said = eber_command(arguments, tmp_path / "log", file_bytes=disk.limit and 2000)
+        assert status in (1, 2), said
+        assert "Traceback (most" not in said
+        assert "No space left" in said or "File too large" in said
+        assert finished.items() <= cells().items()
+        finished = cells()
+        assert len(finished) == (n_cells if disk.mounted else 12)  # no file of a cell is too large by itself
     disk.resize(4000)
     status, said = eber_command(arguments, tmp_path / "log")
     assert status == 0, said
-    cells = {path: path.stat().st_mtime_ns for path in (disk.folder / "out" / "cells").glob("*.json")}
-    assert finished.items() <= cells.items()
+    assert finished.items() <= cells().items()
     assert not [path for path in disk.folder.rglob("*") if path.name.endswith((".tmp", ".lock"))]
-    tally("faults injected", 1)
+    tally("faults injected", 2)
 
 
 @pytest.fixture

@@ -127,8 +127,9 @@ def test_a_pickle_in_a_model_folder_is_never_run(folders: dict[str, Path], tmp_p
     """Beside the files, and in the place of each of them. For a classifier alone see tests/test_damaged_models.py."""
     trap = pickle.dumps(Trap(tmp_path / "sprung"))
     folder = shutil.copytree(folders["bundle"], tmp_path / "model")
-    for name in ("model.pkl", "table.pkl", "classifier.joblib", "weights.pt"):
-        (folder / name).write_bytes(trap)
+    for place in (folder, *folder.glob("classifier-*")):
+        for name in ("model.pkl", "table.pkl", "classifier.joblib", "weights.pt"):
+            (place / name).write_bytes(trap)
     use(folder, "bundle")
     for path in [path for path in folder.rglob("*") if path.suffix in (".json", ".safetensors")]:
         good = path.read_bytes()

@@ -136,9 +136,12 @@ def assert_probabilities(p: NDArray[np.float64], columns: int) -> None:
 
 
 @pytest.mark.parametrize("latent_dim", range(1, 17) if times(0, 1) else (1, 2, 3, 8, 16))
-def test_any_latent_dimension(latent_dim: int) -> None:
+@pytest.mark.parametrize("decoder", [(), (4,)], ids=["closed form", "points"])
+def test_any_latent_dimension(latent_dim: int, decoder: tuple[int, ...]) -> None:
+    """With a linear decoder the latent variable is integrated out in closed form, with another at points."""
     X, y, e = plain(60)
-    model = EBERClassifier(latent_dim=latent_dim, epochs=2, random_state=0).fit(X, y, environments=e)
+    model = EBERClassifier(latent_dim=latent_dim, decoder_hidden_dims=decoder, epochs=2, random_state=0)
+    model.fit(X, y, environments=e)
     assert_probabilities(model.predict_proba(X), 2)
     assert model.transform(X).shape == (60, latent_dim)
 

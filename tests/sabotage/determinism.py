@@ -1,0 +1,128 @@
+"""Determinism."""
+
+from tests.sabotage.sabotage import Sabotage
+
+SABOTAGES = (
+    Sabotage(
+        broken="The seed of a fit is drawn afresh, whatever random_state says.",
+        test="tests/test_training.py::test_the_same_seed_gives_the_same_fit_to_the_bit",
+        file="estimators/base.py",
+        before="check_random_state(self.random_state).randint",
+        after="check_random_state(None).randint",
+    ),
+    Sabotage(
+        broken="The generator of a fit, which orders the rows, is seeded by the machine.",
+        test="tests/test_training.py::test_the_same_seed_gives_the_same_fit_to_the_bit",
+        file="training.py",
+        before="            yield torch.Generator().manual_seed(seed)\n",
+        after="            generator = torch.Generator()\n            generator.seed()\n            yield generator\n",
+    ),
+    Sabotage(
+        broken="Weights start from torch's global generator as the user left it: it is read.",
+        test="tests/test_training.py::test_a_fit_neither_reads_nor_changes_the_global_generators",
+        file="training.py",
+        before="        torch.manual_seed(seed)\n",
+        after="",
+    ),
+    Sabotage(
+        broken="Torch's global generator is seeded and not put back: it is changed.",
+        test="tests/test_training.py::test_a_fit_neither_reads_nor_changes_the_global_generators",
+        file="training.py",
+        before="torch.random.fork_rng(devices=[])",
+        after="torch.random.fork_rng(devices=[], enabled=False)",
+    ),
+    Sabotage(
+        broken="The seed comes from numpy's global generator: it is read.",
+        test="tests/test_training.py::test_a_fit_neither_reads_nor_changes_the_global_generators",
+        file="estimators/base.py",
+        before="check_random_state(self.random_state).randint(",
+        after="np.random.RandomState(np.random.get_state()[1][0]).randint(",
+    ),
+    Sabotage(
+        broken="Numpy's global generator is seeded to draw the seed: it is changed.",
+        test="tests/test_training.py::test_a_fit_neither_reads_nor_changes_the_global_generators",
+        file="estimators/base.py",
+        before="        return int(check_random_state(self.random_state).randint(",
+        after="        np.random.seed(self.random_state)\n        return int(np.random.randint(",
+    ),
+    Sabotage(
+        broken="The number of threads is not put back.",
+        test="tests/test_training.py::test_threads_and_denormals_are_put_back_even_when_the_fit_fails",
+        file="training.py",
+        before="            torch.set_num_threads(threads_before)\n",
+        after="",
+    ),
+    Sabotage(
+        broken="Denormal numbers stay flushed after a fit.",
+        test="tests/test_training.py::test_threads_and_denormals_are_put_back_even_when_the_fit_fails",
+        file="training.py",
+        before="            torch.set_flush_denormal(not denormals_before)\n",
+        after="",
+    ),
+    Sabotage(
+        broken="Denormal numbers are never flushed after a fit, though they were before it.",
+        test="tests/test_training.py::test_threads_and_denormals_are_put_back_even_when_the_fit_fails",
+        file="training.py",
+        before="torch.set_flush_denormal(not denormals_before)",
+        after="torch.set_flush_denormal(False)",
+    ),
+    Sabotage(
+        broken="Threads and denormals are put back only where the fit raises nothing.",
+        test="tests/test_training.py::test_threads_and_denormals_are_put_back_even_when_the_fit_fails",
+        file="training.py",
+        before="""\
+        try:
+            yield torch.Generator().manual_seed(seed)
+        finally:
+            torch.set_flush_denormal(not denormals_before)
+            torch.set_num_threads(threads_before)
+""",
+        after="""\
+        yield torch.Generator().manual_seed(seed)
+        torch.set_flush_denormal(not denormals_before)
+        torch.set_num_threads(threads_before)
+""",
+    ),
+    Sabotage(
+        broken="All fits of a stack draw from the generator of the first.",
+        test="tests/test_together.py::test_fits_together_equal_fits_alone",
+        file="estimators/base.py",
+        before="[job.generator for job in jobs]",
+        after="[jobs[0].generator for _ in jobs]",
+    ),
+    Sabotage(
+        broken="All fits of a stack get the penalty weight of the first.",
+        test="tests/test_together.py::test_fits_together_equal_fits_alone",
+        file="estimators/baselines.py",
+        before="float(job.estimator.penalty_weight) for job in jobs",
+        after="float(self.penalty_weight) for _ in jobs",
+    ),
+    Sabotage(
+        broken="Gradients are clipped by their length over all fits of a stack.",
+        test="tests/test_together.py::test_fits_together_equal_fits_alone",
+        file="stack.py",
+        before="torch.zeros(len(self), dtype=torch.float64).index_add_(0, self.owner, squares).sqrt()",
+        after="squares.sum().sqrt().expand(len(self))",
+    ),
+    Sabotage(
+        broken="Fits on tables of one shape are all trained on the rows of the first.",
+        test="tests/test_together.py::test_fits_together_equal_fits_alone",
+        file="estimators/together.py",
+        before="tuple(map(id, table))",
+        after="tuple(job.data.x.shape)",
+    ),
+    Sabotage(
+        broken="Features are scaled before they are cast, in the precision in which they came.",
+        test="tests/trust/test_numbers.py::test_float32_and_float64_give_the_same_model",
+        file="estimators/base.py",
+        before="validated._validate_X(X, y=y, reset=True)",
+        after="validated._validate_X(X / np.std(X), y=y, reset=True)",
+    ),
+    Sabotage(
+        broken="Features keep the precision in which they came.",
+        test="tests/trust/test_numbers.py::test_float32_and_float64_give_the_same_model",
+        file="estimators/base.py",
+        before='"dtype": np.float32,',
+        after='"dtype": [np.float32, np.float64],',
+    ),
+)

@@ -1,0 +1,76 @@
+"""Memory is bounded."""
+
+from tests.sabotage.sabotage import Sabotage
+
+SABOTAGES = (
+    Sabotage(
+        broken="All batches of a CSV file are read before the first is handed on.",
+        test="tests/trust/test_fuzzed_tables.py::test_a_bomb_is_worked_through_in_bounded_memory_where_rows_go_one_way",
+        file="tables/files.py",
+        before="            for batch in reader:\n",
+        after="            for batch in list(reader):\n",
+    ),
+    Sabotage(
+        broken="`predict` collects all rows before it predicts the first.",
+        test="tests/trust/test_fuzzed_tables.py::test_a_bomb_is_worked_through_in_bounded_memory_where_rows_go_one_way",
+        file="tables/prediction.py",
+        before="in file.batches([*dict.fromkeys([*names, *copied])], _batch_rows(classifier)):",
+        after="in list(file.batches([*dict.fromkeys([*names, *copied])], _batch_rows(classifier))):",
+    ),
+    Sabotage(
+        broken="The sizes of the parts of a table are not added up.",
+        test="tests/trust/test_fuzzed_tables.py::test_a_compressed_bomb_is_refused_before_it_fills_the_memory",
+        file="tables/files.py",
+        before="size += part.nbytes",
+        after="size = part.nbytes",
+    ),
+    Sabotage(
+        broken="The size of a table is looked at when all of it has been read.",
+        test="tests/trust/test_fuzzed_tables.py::test_a_compressed_bomb_is_refused_before_it_fills_the_memory",
+        file="tables/files.py",
+        before="            if size > limit:\n",
+        after="        if size > limit:\n",
+    ),
+    Sabotage(
+        broken="A table may take all of the memory, not a quarter.",
+        test="tests/trust/test_fuzzed_tables.py::test_a_compressed_bomb_is_refused_before_it_fills_the_memory",
+        file="tables/files.py",
+        before='os.sysconf("SC_PAGE_SIZE") // 4',
+        after='os.sysconf("SC_PAGE_SIZE")',
+    ),
+    Sabotage(
+        broken="What was unpacked is not added up.",
+        test="tests/trust/test_fuzzed_datasets.py::test_a_bomb_is_refused_at_the_limit",
+        file="datasets/archive.py",
+        before="self.used += count",
+        after="self.used = count",
+    ),
+    Sabotage(
+        broken="Gzipped files are unpacked up to the limit of whole archives.",
+        test="tests/trust/test_fuzzed_datasets.py::test_a_bomb_is_refused_at_the_limit",
+        file="datasets/archive.py",
+        before="_Metered(stream, _Budget(path, max_bytes))",
+        after="_Metered(stream, _Budget(path, MAX_BYTES))",
+    ),
+    Sabotage(
+        broken="What a zip holds is unpacked without paying from the budget.",
+        test="tests/trust/test_fuzzed_datasets.py::test_a_bomb_is_refused_at_the_limit[OTU zip]",
+        file="datasets/archive.py",
+        before="yield name, io.BufferedReader(_Metered(stream, budget), _CHUNK)",
+        after="yield name, stream",
+    ),
+    Sabotage(
+        broken="The networks that a folder describes are made without a look at its weights.",
+        test="tests/trust/test_fuzzed_models.py::test_a_forged_size_does_not_fill_the_memory",
+        file="estimators/persistence.py",
+        before="        check_sizes(estimator, weights)\n",
+        after="",
+    ),
+    Sabotage(
+        broken="Only the widths of a network are compared with its weights, not the layers between them.",
+        test="tests/trust/test_fuzzed_models.py::test_a_forged_size_does_not_fill_the_memory",
+        file="estimators/trial.py",
+        before="if any(a * b > n_weights for a, b in itertools.pairwise(widths)):",
+        after="if any(width > 10**9 + n_weights for width in widths):",
+    ),
+)

@@ -1,0 +1,78 @@
+"""Saved models."""
+
+from tests.sabotage.sabotage import Sabotage
+
+SABOTAGES = (
+    Sabotage(
+        broken="The format of a classifier has a new version, and the old one is refused.",
+        test="tests/trust/test_saved_models.py::test_a_model_of_version_1_answers_as_it_did",
+        file="estimators/persistence.py",
+        before="FORMAT_VERSION = 1\n",
+        after="FORMAT_VERSION = 2\n",
+    ),
+    Sabotage(
+        broken="The gain that a model was fitted with is another now.",
+        test="tests/trust/test_saved_models.py::test_a_model_of_version_1_answers_as_it_did",
+        file="estimators/eber_fitting.py",
+        before="gain = 8.0 if self.env_loss_weight > 0 else 1.0",
+        after="gain = 10.0 if self.env_loss_weight > 0 else 1.0",
+    ),
+    Sabotage(
+        broken="Predictions are integrated with fewer nodes.",
+        test="tests/trust/test_saved_models.py::test_a_model_of_version_1_answers_as_it_did",
+        file="inference.py",
+        before="{1: 32, 2: 16}",
+        after="{1: 32, 2: 4}",
+    ),
+    Sabotage(
+        broken="A layer of the networks has another name.",
+        test="tests/trust/test_saved_models.py::test_a_model_of_version_1_answers_as_it_did[ERMClassifier-mlp]",
+        file="networks.py",
+        before="        self.network = network\n",
+        after="        self.network = self.model = network\n",
+    ),
+    Sabotage(
+        broken="Inference is in single precision.",
+        test="tests/trust/test_saved_models.py::test_a_model_of_version_1_answers_as_it_did[ERMClassifier-mlp]",
+        file="estimators/baselines.py",
+        before="torch.softmax(self.module_(rows)[1], 1).T",
+        after="torch.softmax(self.module_(rows)[1].float(), 1).T",
+    ),
+    Sabotage(
+        broken="The format of a model folder has a new version, and the old one is refused.",
+        test="tests/trust/test_saved_models.py::test_a_model_folder_of_version_1_predicts_as_it_did",
+        file="bundle.py",
+        before='FORMAT, FORMAT_VERSION = "eber-table-model", 1\n',
+        after='FORMAT, FORMAT_VERSION = "eber-table-model", 2\n',
+    ),
+    Sabotage(
+        broken="Missing values are no longer filled with what the fit found.",
+        test="tests/trust/test_saved_models.py::test_a_model_folder_of_version_1_predicts_as_it_did",
+        file="tables/preprocessing.py",
+        before="            filled = np.where(missing, encoding.fill, column)\n",
+        after="            filled = np.where(missing, encoding.mean, column)\n",
+    ),
+    Sabotage(
+        broken="Columns with an indicator have it in front of their values.",
+        test="tests/trust/test_saved_models.py::test_a_model_folder_of_version_1_predicts_as_it_did",
+        file="tables/preprocessing.py",
+        before="        block[:, -1] = missing\n",
+        after="        block[:] = np.roll(block, 1, axis=1)\n        block[:, 0] = missing\n",
+    ),
+    Sabotage(
+        broken="A model is locked while it is read.",
+        test="tests/trust/test_saved_models.py::test_loading_writes_nothing",
+        file="bundle.py",
+        before="content = read_sealed(folder / TABLE_FILE, FORMAT, FORMAT_VERSION, AGAIN, ModelFileError)",
+        after="""\
+with sole_writer(folder):
+                content = read_sealed(folder / TABLE_FILE, FORMAT, FORMAT_VERSION, AGAIN, ModelFileError)""",
+    ),
+    Sabotage(
+        broken="The card is written anew when a model is loaded.",
+        test="tests/trust/test_saved_models.py::test_loading_writes_nothing",
+        file="bundle.py",
+        before="            _answer_one_row(bundle)\n",
+        after="            _answer_one_row(bundle)\n            (folder / CARD_PAGE).write_text(card_page(card))\n",
+    ),
+)
