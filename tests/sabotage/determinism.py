@@ -108,8 +108,8 @@ SABOTAGES = (
         broken="Fits on tables of one shape are all trained on the rows of the first.",
         test="tests/test_together.py::test_fits_together_equal_fits_alone",
         file="estimators/together.py",
-        before="tuple(map(id, table))",
-        after="tuple(job.data.x.shape)",
+        before="(job.shape, *map(id, table))",
+        after="(job.shape,)",
     ),
     Sabotage(
         broken="Features are scaled before they are cast, in the precision in which they came.",

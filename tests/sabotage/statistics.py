@@ -87,4 +87,18 @@ SABOTAGES = (
         before="np.minimum(1.0, len(candidates) * np.min(candidates, axis=0))",
         after="np.max(candidates, axis=0)",
     ),
+    Sabotage(
+        broken="Copies of finely measured rows count like other near rows: double entries excuse them.",
+        test="tests/test_audit.py::test_double_entries_in_every_environment_do_not_excuse_copies",
+        file="audit.py",
+        before="(queries.fine >= _FINE_COLUMNS)",
+        after="(queries.fine > rows.Z.shape[1])",
+    ),
+    Sabotage(
+        broken="Identical rows that are not counted as a leak are not mentioned either.",
+        test="tests/compare/test_summary.py::test_identical_rows_are_mentioned_even_where_they_are_usual",
+        file="compare/suspicions.py",
+        before="return [*found.values(), *_usual_copies(X, folds, [fold for fold in plan.folds if fold not in found])]",
+        after="return [*found.values()]",
+    ),
 )

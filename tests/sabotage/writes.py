@@ -17,7 +17,7 @@ SABOTAGES = (
         before="""\
             (folder / CARD_PAGE).unlink(missing_ok=True)  # rather none than one of another fit
             write_atomically(folder / TABLE_FILE, seal(content, FORMAT, FORMAT_VERSION))
-            write_atomically(folder / CARD_PAGE, card_page(self.card))
+            write_atomically(folder / CARD_PAGE, card_page(self.card, self.preprocessing))
             for stale in folder.glob(f"{CLASSIFIER_FOLDER}-*"):
                 if stale != place:
                     shutil.rmtree(stale)
@@ -28,7 +28,7 @@ SABOTAGES = (
                     shutil.rmtree(stale)
             (folder / CARD_PAGE).unlink(missing_ok=True)  # rather none than one of another fit
             write_atomically(folder / TABLE_FILE, seal(content, FORMAT, FORMAT_VERSION))
-            write_atomically(folder / CARD_PAGE, card_page(self.card))
+            write_atomically(folder / CARD_PAGE, card_page(self.card, self.preprocessing))
 """,
     ),
     Sabotage(
