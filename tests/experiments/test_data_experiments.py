@@ -309,10 +309,23 @@ def test_colored_mnist_is_drawn_anew_under_each_seed(data_dir: Path) -> None:
         (["quasar", "--settings", "longitude", "--all-holdouts"], "Give either --settings or"),
     ],
 )
-def test_commands_that_cannot_be_run_say_why_before_anything_is_computed(arguments: list[str], sentence: str) -> None:
+def test_commands_that_cannot_be_run_say_why_before_anything_is_computed(
+    arguments: list[str], sentence: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("EBER_DATA", str(tmp_path / "nothing was fetched"))
     result = CliRunner().invoke(app, ["reproduce", *arguments])
     assert isinstance(result.exception, ValueError)
     assert sentence in str(result.exception)
+
+
+def test_data_that_were_fetched_are_found_without_being_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked: dict[str, Any] = {}
+    monkeypatch.setenv("EBER_DATA", str(tmp_path))
+    monkeypatch.setattr(
+        "eber.cli.reproduce._reproduce", lambda *_, **given: asked.update(given) or RunSummary(0, 0, {})
+    )
+    assert CliRunner().invoke(app, ["reproduce", "sepsis"]).exit_code == 0
+    assert asked["data"] == tmp_path
 
 
 def test_all_takes_each_holdout_and_gives_each_experiment_the_parameters_it_has(
