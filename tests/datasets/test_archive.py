@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import stat
+import struct
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -52,6 +53,20 @@ def test_names_that_leave_the_folder_are_refused(tmp_path: Path, make: Maker, na
     with pytest.raises(UnsafeArchiveError, match="leads out of the folder"):
         unpack(archive, tmp_path / "out" / "inner")
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["archive", "out"]
+
+
+def test_a_file_without_a_name_is_refused(tmp_path: Path) -> None:
+    """zipfile itself cannot write such an entry, and fails on reading it."""
+    raw = zip_of(tmp_path / "archive", {"Q": b"x"}).read_bytes()
+    middle, end = raw.index(b"PK\x01\x02"), bytearray(raw[raw.index(b"PK\x05\x06") :])
+    local, central = bytearray(raw[:middle]), bytearray(raw[middle : raw.index(b"PK\x05\x06")])
+    for header, length, name in ((local, 26, 30), (central, 28, 46)):
+        header[length] = 0
+        del header[name]
+    struct.pack_into("<II", end, 12, len(central), len(local))
+    (tmp_path / "archive").write_bytes(local + central + end)
+    with pytest.raises(UnsafeArchiveError, match="a file without a name"):
+        list(members(tmp_path / "archive", lambda name: True))
 
 
 @given(

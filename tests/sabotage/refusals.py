@@ -81,13 +81,6 @@ SABOTAGES = (
         after="                rows = [row for row in rows if row]\n            yield where, rows\n",
     ),
     Sabotage(
-        broken="Whatever is whole and not negative counts as a number of reads.",
-        test="tests/trust/test_fuzzed_datasets.py::test_a_damaged_file_is_read_or_refused[OTU table]",
-        file="datasets/microbiomehd.py",
-        before="(values >= 0) & (values <= _MAX_READS) &",
-        after="(values >= 0) &",
-    ),
-    Sabotage(
         broken="Errors of the CSV parser come through without the file's name.",
         test="tests/trust/test_fuzzed_datasets.py::test_a_damaged_file_is_read_or_refused[SkyServer CSV]",
         file="datasets/checks.py",

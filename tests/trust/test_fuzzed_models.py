@@ -104,12 +104,21 @@ def test_a_forged_size_does_not_fill_the_memory(folders: dict[str, Path], tmp_pa
         ERMClassifier.load(folder)
 
 
-def test_a_forged_latent_of_no_dimensions_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("latent_dim_", 0, "its latent has 0 dimensions"),
+        ("environments_", {"array": [], "dtype": "float64"}, "it has no environments"),
+    ],
+)
+def test_a_forged_model_without_a_latent_or_environments_is_refused(
+    name: str, value: object, message: str, folders: dict[str, Path], tmp_path: Path
+) -> None:
     folder = shutil.copytree(folders["EBER"], tmp_path / "model")
     content = json.loads((folder / MANIFEST).read_bytes())["content"]
-    content["attributes"]["latent_dim_"] = 0
+    content["attributes"][name] = value
     (folder / MANIFEST).write_bytes(seal(content, FORMAT, 1))
-    with pytest.raises(ModelFileError, match="its latent has 0 dimensions"):
+    with pytest.raises(ModelFileError, match=message):
         EBERClassifier.load(folder)
 
 

@@ -140,6 +140,8 @@ def read_bounded_csv(path: Path, max_bytes: int, **options: Any) -> pd.DataFrame
 def _safe_name(name: str, path: Path) -> str:
     pure = PurePosixPath(name.replace("\\", "/"))
     drive = re.match(r"[A-Za-z]:", name)
+    if not name:
+        raise UnsafeArchiveError(f"{path} holds a file without a name. Nothing was unpacked.")
     if pure.is_absolute() or drive or ".." in pure.parts or "\0" in name:
         raise UnsafeArchiveError(
             f"{path} holds the name {name!r}, which leads out of the folder. Nothing was unpacked."

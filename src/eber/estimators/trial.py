@@ -35,6 +35,8 @@ def check_sizes(estimator: EnvironmentClassifier, weights: Mapping[str, torch.Te
         raise ValueError("it has fewer than two classes")
     if not (isinstance(latent_dim := getattr(estimator, "latent_dim_", 1), int) and latent_dim > 0):
         raise ValueError(f"its latent has {latent_dim!r} dimensions")
+    if len(getattr(estimator, "environments_", ("all",))) == 0:
+        raise ValueError("it has no environments")
     n_weights = sum(value.numel() for value in weights.values())
     for widths in _layers(estimator):
         if any(a * b > n_weights for a, b in itertools.pairwise(widths)):
