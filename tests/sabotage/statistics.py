@@ -69,9 +69,9 @@ SABOTAGES = (
     Sabotage(
         broken="Rows that are equal by nature count as copies.",
         test="tests/trust/test_statistics.py::test_the_leak_audit_cries_wolf_in_one_data_set_of_a_hundred_at_most",
-        file="neighbours.py",
-        before="    probability = np.where(found.copies > 0, np.maximum(probability, as_rare), probability)\n",
-        after="    probability = np.where(found.copies > 0, np.minimum(probability, as_rare), probability)\n",
+        file="audit.py",
+        before="(queries.fine >= _FINE_COLUMNS)",
+        after="(queries.fine >= 0)",
     ),
     Sabotage(
         broken="A copy of a training row is taken for the row itself and left out.",
