@@ -6,9 +6,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from eber import EBERClassifier, ERMClassifier, FishrClassifier, IRMClassifier, VRExClassifier, aggregates
+from eber import PAPER_FORM, EBERClassifier, ERMClassifier, FishrClassifier, IRMClassifier, VRExClassifier, aggregates
 from eber.datasets.parametric import ParametricParameters, draw
-from eber.networks import IMAGES_AT_ONCE, ConvolutionalExtractor
+from eber.image_extractor import IMAGES_AT_ONCE, ConvolutionalExtractor
 
 CLASSIFIERS = [EBERClassifier, ERMClassifier, IRMClassifier, VRExClassifier, FishrClassifier]
 
@@ -175,3 +175,56 @@ def test_a_module_that_the_callable_keeps_is_neither_trained_nor_shared():
 def test_a_featurizer_that_cannot_be_called_so_is_refused(featurizer, message):
     with pytest.raises(TypeError, match=message):
         ERMClassifier(featurizer=featurizer).fit(X, y)
+
+
+def test_an_absorbed_centre_leaves_the_function_as_it_was():
+    torch.manual_seed(0)
+    extractor = ConvolutionalExtractor((2, 10, 9), 5).double()
+    x = torch.rand(40, 2, 10, 9, dtype=torch.float64)
+    uncentred = extractor(x)
+    extractor.centre(x)
+    centred = extractor(x)
+    assert (centred - uncentred).abs().max() > 0.01
+    extractor.absorb_centre()
+    torch.testing.assert_close(extractor(x), centred, rtol=0, atol=1e-12)
+    assert all(not buffer.any() for buffer in extractor.buffers())
+
+
+def test_what_the_last_layer_sees_has_mean_zero_once_centred():
+    torch.manual_seed(0)
+    extractor = ConvolutionalExtractor((2, 8, 8), 5).double()
+    x = torch.rand(300, 2, 8, 8, dtype=torch.float64)
+    extractor.centre(x)
+    *before, _, _ = extractor.layers
+    seen = nn.Sequential(*before)(x)
+    torch.testing.assert_close(seen.mean(0), torch.zeros_like(seen[0]), rtol=0, atol=1e-12)
+
+
+def test_centring_is_part_of_the_recipe_and_not_of_the_paper_s_form():
+    def bias(**parameters):
+        fitted = EBERClassifier(**{"featurizer": "cnn", "epochs": 1, "learning_rate": 1e-9, **parameters})
+        fitted.set_params(random_state=0).fit(images, y, environments=e)
+        return fitted.module_.h.extractor.layers[7].bias
+
+    # With steps this small only the absorbed centre sets the two apart.
+    assert (bias() - bias(centre_features=False)).abs().max() > 1e-3
+    torch.testing.assert_close(bias(**PAPER_FORM), bias(centre_features=False), rtol=0, atol=1e-6)
+
+
+def test_centring_keeps_units_of_the_environment_classifier_alive():
+    """A unit is alive where some image makes it positive; without any, p(e|x) can never be learned."""
+    rng = np.random.default_rng(0)
+    left = rng.integers(2, size=400)
+    pictures = rng.random((400, 1, 12, 12)).astype(np.float32)
+    pictures[..., :6] += left[:, None, None, None]
+    pictures[..., 6:] += 1 - left[:, None, None, None]
+    hospital = rng.integers(2, size=400)
+
+    def alive(**parameters):
+        fitted = EBERClassifier(featurizer="cnn", epochs=2, batch_size=16, **parameters)
+        fitted.fit(pictures, left, environments=hospital)
+        with torch.no_grad():
+            return int((fitted.module_.h.extractor(torch.from_numpy(pictures).double()) > 0).any(0).sum())
+
+    plain, centred = (sum(alive(centre_features=c, random_state=s) for s in (0, 1)) for c in (False, True))
+    assert centred > 1.5 * plain

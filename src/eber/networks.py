@@ -17,44 +17,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from eber.conditional_mlp import ConditionalMLP, MLPLayout, StackedMLP, single_mlp
+from eber.image_extractor import ConvolutionalExtractor
 from eber.stack import ModuleStack
 
 Featurizer = str | Callable[..., nn.Module]
 Plans = dict[tuple[nn.Module, int], StackedMLP]
 """Arrays of networks, by network and number of rows."""
-
-IMAGES_AT_ONCE = 128
-
-
-class ConvolutionalExtractor(nn.Module):
-    """The paper's image extractor: two blocks of 3x3 convolution, ReLU and 2x2 max pooling, a linear layer, ReLU.
-
-    ReLU is applied after pooling: the largest of four values is the same before and after a function that never
-    decreases, and there are four times fewer of them. Channels come last in memory, in which order convolution and
-    pooling are twice as fast on a CPU.
-    """
-
-    def __init__(self, image_shape: Sequence[int], representation_dim: int, channels: Sequence[int] = (16, 32)) -> None:
-        super().__init__()
-        depth, height, width = image_shape
-        if height < 4 or width < 4:
-            raise ValueError(f"The 'cnn' featurizer pools twice: images must be at least 4x4, got {height}x{width}.")
-        self.layers = nn.Sequential(
-            nn.Conv2d(depth, channels[0], 3, padding=1),
-            nn.MaxPool2d(2),
-            nn.ReLU(inplace=True),
-            nn.Conv2d(channels[0], channels[1], 3, padding=1),
-            nn.MaxPool2d(2),
-            nn.ReLU(inplace=True),
-            nn.Flatten(),
-            nn.Linear(channels[1] * (height // 4) * (width // 4), representation_dim),
-            nn.ReLU(),
-        )
-
-    def forward(self, x: Tensor) -> Tensor:
-        # A few images at a time, so that what one layer writes is still in the cache when the next one reads it.
-        parts = x.contiguous(memory_format=torch.channels_last).split(IMAGES_AT_ONCE)
-        return torch.cat([self.layers(part) for part in parts])
 
 
 class ConditionalNetwork(nn.Module):

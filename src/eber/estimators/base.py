@@ -37,6 +37,7 @@ from eber.estimators.validation import (
     plain,
 )
 from eber.exceptions import NonFiniteLossError
+from eber.image_extractor import ConvolutionalExtractor
 from eber.objectives.base import Batch, Objective
 from eber.training import History, TrainingSettings, isolated_torch, steps_in, train
 
@@ -101,6 +102,7 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         "hidden_dims": ["array-like"],
         "representation_dim": [Interval(Integral, 1, None, closed="left")],
         "input_scale": [Interval(Real, 0, None, closed="neither")],
+        "centre_features": ["boolean"],
         "epochs": [Interval(Integral, 1, None, closed="left")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
@@ -158,6 +160,9 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         data = Batch(torch.from_numpy(X), torch.from_numpy(encoded), torch.from_numpy(e))
         data = self._prepare(data, len(attributes.get("environments_", ())))
         module = self._build(attributes)
+        if self.centre_features:
+            for extractor in _convolutional(module):
+                extractor.centre(data.x)
         check_batches(module, len(X), self.batch_size)
         return FitJob(self, attributes, data, module, self._settings(len(X)), generator)
 
@@ -165,6 +170,8 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         """Take over what a successful fit has learned."""
         # Inference is in float64: no answer then depends on which rows it was asked together with.
         job.module.double()
+        for extractor in _convolutional(job.module):
+            extractor.absorb_centre()
         attributes = {
             **job.attributes,
             "module_": job.module,
@@ -286,3 +293,7 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
 
     def _warn(self) -> None:
         """Say what the fit shows."""
+
+
+def _convolutional(module: nn.Module) -> list[ConvolutionalExtractor]:
+    return [part for part in module.modules() if isinstance(part, ConvolutionalExtractor)]

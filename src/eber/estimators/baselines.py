@@ -77,6 +77,8 @@ class ERMClassifier(_Baseline):
         As for `EBERClassifier`.
     input_scale : float, default=1.0
         Factor on the initial first-layer weights: PyTorch's plain initialisation.
+    centre_features : bool, default=False
+        Train the last layer of ``"cnn"`` on centred features, as `EBERClassifier` does.
     average_decay : float or None, default=None
         Prediction uses the last weights, or a moving average of them with this decay.
 
@@ -98,6 +100,7 @@ class ERMClassifier(_Baseline):
         hidden_dims: Sequence[int] = (16,),
         representation_dim: int = 32,
         input_scale: float = 1.0,
+        centre_features: bool = False,
         epochs: int = 50,
         batch_size: int = 64,
         learning_rate: float = 1e-3,
@@ -111,6 +114,7 @@ class ERMClassifier(_Baseline):
         self.hidden_dims = hidden_dims
         self.representation_dim = representation_dim
         self.input_scale = input_scale
+        self.centre_features = centre_features
         self.epochs = epochs
         self.batch_size = batch_size
         self.learning_rate = learning_rate
@@ -162,6 +166,7 @@ class PenalisedClassifier(_Baseline):
         hidden_dims: Sequence[int] = (16,),
         representation_dim: int = 32,
         input_scale: float = 1.0,
+        centre_features: bool = False,
         epochs: int = 50,
         batch_size: int = 64,
         learning_rate: float = 1e-3,
@@ -179,6 +184,7 @@ class PenalisedClassifier(_Baseline):
         self.hidden_dims = hidden_dims
         self.representation_dim = representation_dim
         self.input_scale = input_scale
+        self.centre_features = centre_features
         self.epochs = epochs
         self.batch_size = batch_size
         self.learning_rate = learning_rate

@@ -29,6 +29,7 @@ from eber.theorem import decomposition_table, theorem_rows
 PAPER_FORM: dict[str, Any] = {
     "tie_weight": 0.0,
     "input_scale": 1.0,
+    "centre_features": False,
     "environment_gain": 1.0,
     "zero_environment_head": False,
     "latent_bounds": None,
@@ -91,6 +92,10 @@ class EBERClassifier(EBERFitting):
     input_scale : float, default=0.3
         Factor on the initial first-layer weights that see x, so that y and e are heard from the start. PyTorch's
         plain initialisation: 1. Extractors of images and of one's own start as they are.
+    centre_features : bool, default=True
+        Train the last layer of the ``"cnn"`` extractor on centred features, without which its ReLU units die in the
+        first passes. What is fitted is the same kind of network. The paper's plain form: False. Other extractors take
+        no part.
     environment_gain : float or "auto", default="auto"
         Factor on h's output, a larger step for the environment classifier. ``"auto"`` is 8 with an environment loss
         and 1 without. The paper's plain form: 1.
@@ -191,6 +196,7 @@ class EBERClassifier(EBERFitting):
         prediction_points: int | None = None,
         decoder_hidden_dims: Sequence[int] = (),
         input_scale: float = 0.3,
+        centre_features: bool = True,
         environment_gain: float | str = "auto",
         zero_environment_head: bool = True,
         latent_bounds: tuple[float, float] | None = (5.0, 3.0),
@@ -221,6 +227,7 @@ class EBERClassifier(EBERFitting):
         self.prediction_points = prediction_points
         self.decoder_hidden_dims = decoder_hidden_dims
         self.input_scale = input_scale
+        self.centre_features = centre_features
         self.environment_gain = environment_gain
         self.zero_environment_head = zero_environment_head
         self.latent_bounds = latent_bounds

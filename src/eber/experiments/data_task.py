@@ -200,7 +200,8 @@ def build_classifier(method: str, shared: Mapping[str, Any], parameters: Mapping
     """An unfitted classifier of a method by name."""
     if method == ERM_SAME_RECIPE:
         recipe = EBERClassifier()
-        return ERMClassifier(**shared, input_scale=recipe.input_scale, average_decay=recipe.average_decay)
+        of_recipe = {name: getattr(recipe, name) for name in ("input_scale", "centre_features", "average_decay")}
+        return ERMClassifier(**shared, **of_recipe)
     if method == "EBER" or method in CHANGES:
         own = {name: parameters[name] for name in _EBER_PARAMETERS}
         return EBERClassifier(**{**shared, **own, **CHANGES.get(method, {})})
