@@ -209,7 +209,7 @@ def test_sampled_environments_leave_loss_and_gradient_unbiased() -> None:
             array.copy_(values)
         mixture.observed.copy_(F.one_hot(e, m).mT)
         mixture.weigh()
-        mixture.noise.copy_(noise[:, :, : mixture.n_draws(m)])
+        mixture.noise.copy_(noise[:, :, : mixture.noise.shape[2]])
         if isinstance(mixture, SampledMixture):
             cumulative = torch.cat([torch.zeros(1, 1, B, dtype=torch.float64), mixture.r.cumsum(1)], 1)
             mixture.uniform.copy_(torch.stack([(cumulative[:, j] + cumulative[:, j + 1]) / 2 for j in pair], 2))
