@@ -106,7 +106,10 @@ class _Sum:
     def grad(self) -> Tensor:
         """Where the gradient of `out` is worked out."""
         if not self._grads:
-            self._grads = [torch.empty_like(self.out), *(term[..., 0, :].clone() for term, _, _ in reversed(self._terms))]
+            self._grads = [
+                torch.empty_like(self.out),
+                *(term[..., 0, :].clone() for term, _, _ in reversed(self._terms)),
+            ]
         return self._grads[0]
 
     def forward(self) -> None:
@@ -165,8 +168,11 @@ class _Block:
 
 
 class _BackwardPlan(NamedTuple):
-    """The gradient of the activations, the axis of categories, where sums over rows go, other contexts, and where sums
-    over categories go."""
+    """What a block's sums of gradients need.
+
+    The gradient of the activations, its axis of categories, where sums over rows go, the axes of other contexts, and
+    where sums over categories go.
+    """
 
     grad: Tensor
     axis: int

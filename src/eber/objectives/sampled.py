@@ -30,7 +30,7 @@ class SampledMixture(Mixture):
 
     @staticmethod
     def n_draws(m: int) -> tuple[int, int]:
-        """As `Mixture.n_draws`. The bound has no use for the observed environment's draw, nor the tie for the others."""
+        """As `Mixture.n_draws`: the bound has no use for the draw from the observed environment, which is the tie's."""
         return N_SAMPLED + 1, N_SAMPLED
 
     def _of_environments(self, at_draws: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -53,6 +53,7 @@ class SampledMixture(Mixture):
         self._theta_index, self._grads_index = index.expand(S, 2 * L, K, C, B), index.expand(S, 1 + 2 * L, K, C, B)
         self._theta_own, self._u_own = self.theta.new_empty(S, 2 * L, K, C, B), self.theta.new_empty(S, L, K, C, B)
         self._mu_own, self._tau_own = self._theta_own.chunk(2, 1)
+        self._tau_and_u_own = list(zip(self._tau_own.unbind(1), self._u_own.unbind(1), strict=True))  # by dimension
         self._inv_sigma_own = torch.empty_like(self._u_own)
         self._mu_drawn, self._inv_sigma_drawn = self._mu_own[:, :, 0], self._inv_sigma_own[:, :, 0]
         self._lp_y_own, self._lp_e_own = self._at_draws[:, :K], self._at_draws[:, K : K + 1]
@@ -85,8 +86,8 @@ class SampledMixture(Mixture):
         # log p(k,e|x) - sum_l log sigma - u²/2
         torch.sub(self._z_own, self._mu_own, out=self._u_own).mul_(self._inv_sigma_own)
         torch.add(self._lp_y_own, self._lp_e_own, out=self._own_joint)
-        self._own_joint.add_(self._tau_own.sum(1), alpha=LN_2)
-        self._own_joint.sub_(self._u_own.square().sum(1), alpha=0.5)
+        for tau, u in self._tau_and_u_own:
+            self._own_joint.add_(tau, alpha=LN_2).addcmul_(u, u, value=-0.5)
 
     def _through_own(self) -> None:
         self._grad_lp_y_own.copy_(self._grad_own_for_latents)
@@ -96,6 +97,7 @@ class SampledMixture(Mixture):
         self._grad_z.sub_(self._grad_mu_own.sum(2))
 
     def _sum_over_draws(self) -> None:
+        self._au.mul_(self._inv_sigma_for_draws)
         first, second = self._moments_of_draws
         torch.add(first, second, out=self._grads)  # torch.sum takes three times as long over two
 

@@ -168,9 +168,8 @@ class Mixture:
         torch.mul(self._u, self._a_for_latents, out=self._au)
         torch.mul(self._u, self._au, out=self._au2)
         self._sum_over_draws()
-        self._grad_mu.mul_(self._inv_sigma)
         self._grad_log_sigma.sub_(self._grad_lp_y_for_latents)
-        torch.sum(self._au.mul_(self._inv_sigma_for_draws), (3, 4), out=self._pull)
+        torch.sum(self._au, (3, 4), out=self._pull)
         self._grad_z_in_bound.sub_(self._pull)
         self._add_through_draws()
 
@@ -210,7 +209,10 @@ class Mixture:
         self._own.add_(self._grad_own)
 
     def _sum_over_draws(self) -> None:
+        """Sums of a, a u / sigma and a u² over the draws; a u becomes a u / sigma."""
         torch.sum(self._moments, 2, out=self._grads)
+        self._grad_mu.mul_(self._inv_sigma)
+        self._au.mul_(self._inv_sigma_for_draws)
 
     def _add_through_draws(self) -> None:
         """What theta changes by moving the draws."""
