@@ -64,7 +64,7 @@ class SampledMixture(Mixture):
         self._in_base_2, self._top_in_base_2 = self._t, self._top
         self._moments_of_draws = self._moments.unbind(2)
         self._v_drawn, self._advantage = self._v[:, :N_SAMPLED], self._v.new_empty(S, N_SAMPLED, B)
-        self._baseline, self._share = self._v.new_empty(S, 1, B), self._v.new_tensor(1 / (N_SAMPLED - 1))
+        self._total = self._v.new_empty(S, 1, B)
 
     def choose(self, e: Tensor) -> None:
         """Environments of the draws, with the observed e (S, B)."""
@@ -106,9 +106,9 @@ class SampledMixture(Mixture):
         self._grad_log_sigma_drawn.addcmul_(self._grad_z, self._from_mean)
         self._grads.scatter_add_(3, self._grads_index, self._grads_own)
 
-    def _through_posterior(self) -> Tensor:
-        # E[v dlog r] over the draws, each with the mean of the others as its baseline; such differences add up to zero,
-        # so that the normalisation of r needs no term of its own.
-        torch.mean(self._v_drawn, 1, keepdim=True, out=self._baseline)
-        torch.sub(self._v_drawn, self._baseline, out=self._advantage).mul_(self._share)
-        return self._through_r.copy_(self.r).scatter_add_(1, self._drawn, self._advantage)
+    def _add_through_posterior(self) -> None:
+        # E[v dlog r] over the two draws, each with the other's v as its baseline: half of their difference is what v
+        # is above the mean. Such differences add up to zero, so that the normalisation of r needs no term of its own.
+        torch.sum(self._v_drawn, 1, keepdim=True, out=self._total)
+        torch.sub(self._v_drawn, self._total, alpha=1 / N_SAMPLED, out=self._advantage)
+        self._grad_lp_label.add_(self.r).scatter_add_(1, self._drawn, self._advantage)

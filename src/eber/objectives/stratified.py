@@ -174,8 +174,7 @@ class Mixture:
         self._add_through_draws()
 
         torch.sub(self.log_lik, self._log_post_label, out=self._v)
-        through_r = self._through_posterior()
-        self._grad_lp_label.add_(through_r)
+        self._add_through_posterior()
         torch.sum(self.grad_lp_y, 1, out=self.grad_lp_e)  # the part through own adds up to nothing over the labels
         self._grad_lp_label.add_(self.observed, alpha=self.tie_weight)  # log p(y|x,e) in L_e
 
@@ -219,10 +218,10 @@ class Mixture:
         self._grad_mu_label.add_(self._grad_z)
         self._grad_log_sigma_label.addcmul_(self._grad_z, self._from_mean)
 
-    def _through_posterior(self) -> Tensor:
-        """Gradient of sum_e r_e v_e + log p(y|x) through log p(y,e|x) at the observed label, (S, m, B)."""
+    def _add_through_posterior(self) -> None:
+        """Add the gradient of sum_e r_e v_e + log p(y|x) through log p(y,e|x) at the observed label."""
         torch._softmax_backward_data(self._v, self.r, 1, self.r.dtype, grad_input=self._through_r)
-        return self._through_r.add_(self.r)
+        self._grad_lp_label.add_(self._through_r.add_(self.r))
 
 
 def integrand_rows(K: int) -> dict[str, int]:
