@@ -1,7 +1,6 @@
 """The yardstick of the benchmarks means what the library means."""
 
 import torch
-
 from benchmarks.literal import LiteralEBER
 
 
