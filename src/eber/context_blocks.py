@@ -56,10 +56,8 @@ class Blocks:
             if n not in chains:
                 chains[n] = Chain(Activations(x_term, H, n_others * n * B, relu[0]), matrices, relu)
             self._blocks.append(_Block(self._sum, Learned(values, grads), chains[n]))
-        if len(self._blocks) == 1:
-            self.out = self._blocks[0].out
-        else:
-            self.out = x_term.new_empty(S, matrices[-1].width, *others, m, B)
+        self._several = len(self._blocks) > 1
+        self.out = x_term.new_empty(S, matrices[-1].width, *others, m, B) if self._several else self._blocks[0].out
         self._places = self.out.split(self._n, -2)
 
     def forward(self) -> None:
@@ -68,17 +66,15 @@ class Blocks:
         for block, place in zip(self._blocks, self._places, strict=True):
             block.activate()
             block.chain.forward()
-            if len(self._blocks) > 1:
+            if self._several:
                 place.copy_(block.out)
 
     def backward(self, grad_out: Tensor) -> Tensor:
         """Write the gradients of tables and matrices, given that of the output; returns that of `x_term`."""
-        if len(self._blocks) == 1:
-            self._blocks[0].backward(grad_out, add=False)
-            return self._sum.backward()
         for i, (block, grad) in enumerate(zip(self._blocks, grad_out.split(self._n, -2), strict=True)):
-            block.activate()
-            block.chain.activate()
+            if self._several:  # another block's activations have taken the place of this one's
+                block.activate()
+                block.chain.activate()
             block.backward(grad, add=i > 0)
         return self._sum.backward()
 
@@ -88,7 +84,7 @@ class _Sum:
 
     def __init__(self, x_term: Tensor, tables: Sequence[Learned], one_hot: Tensor | None) -> None:
         S, H, B = x_term.shape
-        self._tables, self._one_hot, self.out = tables, one_hot, x_term
+        self._tables, self._one_hot, self._x_term, self.out = tables, one_hot, x_term, x_term
         self._terms: list[tuple[Tensor, Tensor, Tensor]] = []
         for i, table in enumerate(tables):
             if i == 0 and one_hot is not None:
@@ -105,12 +101,9 @@ class _Sum:
     @property
     def grad(self) -> Tensor:
         """Where the gradient of `out` is worked out."""
-        if not self._grads:
-            self._grads = [
-                torch.empty_like(self.out),
-                *(term[..., 0, :].clone() for term, _, _ in reversed(self._terms)),
-            ]
-        return self._grads[0]
+        if not self._grads:  # of x_term, then of it and one more context each time
+            self._grads = [torch.empty_like(self._x_term), *(torch.empty_like(out) for _, _, out in self._terms)]
+        return self._grads[-1]
 
     def forward(self) -> None:
         """Fill in `out`."""
@@ -122,13 +115,13 @@ class _Sum:
     def backward(self) -> Tensor:
         """Undo the sums, last context first; write the gradients of the tables, return that of (S, H, B)."""
         for i in reversed(range(len(self._tables))):
-            grad, without = self._grads[-i - 2 :][:2]
+            without, grad = self._grads[i : i + 2]
             if i == 0 and self._one_hot is not None:
                 self._slotted_grad.of(grad.flatten(2), self._one_hot_transposed)
             else:
                 torch.sum(grad, (*range(2, 2 + i), -1), out=self._tables[i].grad)
             torch.sum(grad, 2 + i, out=without)
-        return self._grads[-1]
+        return self._grads[0]
 
 
 class _Block:
