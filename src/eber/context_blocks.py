@@ -71,10 +71,12 @@ class Blocks:
 
     def backward(self, grad_out: Tensor) -> Tensor:
         """Write the gradients of tables and matrices, given that of the output; returns that of `x_term`."""
+        if not self._several:
+            self._blocks[0].backward(grad_out, add=False)
+            return self._sum.backward()
         for i, (block, grad) in enumerate(zip(self._blocks, grad_out.split(self._n, -2), strict=True)):
-            if self._several:  # another block's activations have taken the place of this one's
-                block.activate()
-                block.chain.activate()
+            block.activate()  # another block's activations have taken the place of this one's
+            block.chain.activate()
             block.backward(grad, add=i > 0)
         return self._sum.backward()
 

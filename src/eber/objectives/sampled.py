@@ -90,6 +90,7 @@ class SampledMixture(Mixture):
             self._own_joint.add_(tau, alpha=LN_2).addcmul_(u, u, value=-0.5)
 
     def _through_own(self) -> None:
+        # d own/d mu = u/sigma and d own/d log sigma = u² - 1; `_add_through_draws` puts it where it belongs.
         self._grad_lp_y_own.copy_(self._grad_own_for_latents)
         torch.mul(self._u_own, self._grad_lp_y_own, out=self._grad_log_sigma_own)
         torch.mul(self._grad_log_sigma_own, self._inv_sigma_own, out=self._grad_mu_own)
