@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 import torch
@@ -44,14 +45,15 @@ def plain_erm(rows: Batch) -> Step:
     return plain_pass(net, rows, lambda batch: F.cross_entropy(net(batch.x), batch.y))
 
 
-def literal_steps(rows: Batch, m: int, steps: int) -> Step:
-    """Some steps of the literal Algorithm 1."""
+def literal_steps(rows: Batch, m: int, steps: int, sharing: bool) -> Step:
+    """Some steps of the literal Algorithm 1, as printed or sharing components."""
     net = LiteralEBER(rows.x.shape[1], m)
-    return plain_pass(net, rows, lambda batch: net.loss(batch.x, batch.y, batch.e), steps)
+    loss = net.loss_sharing if sharing else net.loss
+    return plain_pass(net, rows, lambda batch: loss(batch.x, batch.y, batch.e), steps)
 
 
-def own_pass(classifier: EnvironmentClassifier, rows: Batch, m: int, models: int = 1) -> Step:
-    """A pass of the library's loop for so many models side by side."""
+def own_pass(classifier: EnvironmentClassifier, rows: Batch, m: int, models: int = 1, steps: int | None = None) -> Step:
+    """A pass, or so many of its steps, of the library's loop for so many models side by side."""
     attributes: dict[str, Any] = {
         "classes_": [0, 1],
         "environments_": list(range(m)),
@@ -74,7 +76,7 @@ def own_pass(classifier: EnvironmentClassifier, rows: Batch, m: int, models: int
     batches = ShuffledRows([rows] * models, classifier.batch_size)
 
     def one_pass() -> None:
-        for batch in batches.one_pass(trainer.generators):
+        for batch in islice(batches.one_pass(trainer.generators), steps):
             trainer.step(batch)
 
     return one_pass

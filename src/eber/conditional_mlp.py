@@ -22,8 +22,9 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from eber.context_blocks import Blocks
 from eber.stack import Learned, Product
-from eber.stacked_layers import Activations, Affine, Collapsed, Layer, Spread
+from eber.stacked_layers import Activations, Affine, Chain, Collapsed, Matrix
 
 
 @dataclass(frozen=True)
@@ -85,51 +86,43 @@ class StackedMLP:
         self.layers, self.tables, self.inputs = layers, tables, inputs
         self.first, self._columns, self._first_grad = layers[0], inputs.mT, Product(layers[0].grad)
         width = self.first.value.shape[1]
-        self._layers: list[Layer] = []
-        self._spread: Spread | None = None
+        self._matrices: list[Matrix] = [Affine(*layer) for layer in layers[1:]]
+        if layout.collapses:
+            self._matrices[-2:] = [Collapsed(layers[-2], layers[-1])]
+        relu = [layout.has_relu(i) for i in range(len(self._matrices))]
+        self._rest: Blocks | Chain | None = None
         if layout.n_layers == 0:
             self._x_term = inputs.new_empty(S, width, B)
-            self._to_x_term = Product(self._x_term)
             self.out = self._x_term.view(S, -1, *layout.heads, B)
-            return
-        if tables:
+        elif tables:
             self._x_term = inputs.new_empty(S, width, B)
-            self._spread = Spread(self._x_term, tables, one_hot)
-            contexts, activations = self._spread.contexts, self._spread.activations
+            self._rest = Blocks(self._x_term, tables, one_hot, self._matrices, relu)
+            self.out = self._rest.out
         else:
-            contexts, activations = (), Activations(inputs, width, B)
-            self._x_term = activations.body
+            start = Activations(inputs, width, B, relu[0])
+            self._x_term, self._rest = start.body, Chain(start, self._matrices, relu)
+            self.out = self._rest.out
         self._to_x_term = Product(self._x_term)
-        activations.relu = layout.has_relu(0)
-        rest: list[Affine | Collapsed] = [Affine(*layer) for layer in layers[1:]]
-        if layout.collapses:
-            rest[-2:] = [Collapsed(layers[-2], layers[-1])]
-        self._start = activations
-        for i, weights in enumerate(rest, start=1):
-            out = Activations(inputs, weights.width, activations.size) if weights is not rest[-1] else None
-            if out is not None:
-                out.relu = layout.has_relu(i)
-            self._layers.append(Layer(weights, activations, out))
-            activations = out or activations
-        self.out = self._layers[-1].out.view(S, -1, *contexts, B)
 
     def forward(self) -> Tensor:
         """``head(representation(relu(... relu(W [x; y; e] + b))))``, (S, out, *contexts, B); overwritten next time."""
         self._to_x_term.of(self.first.value, self._columns)
-        if self._spread is not None:
-            self._spread.forward()
-        elif self._layers:
-            self._start.finish()
-        for layer in self._layers:
-            layer.forward()
+        for matrix in self._matrices:
+            matrix.refresh()
+        if isinstance(self._rest, Chain):
+            self._rest.start.finish()
+        if self._rest is not None:
+            self._rest.forward()
         return self.out
 
     def backward(self, grad_out: Tensor) -> None:
         """Write the gradients of the parameters, given that of the output."""
-        grad = grad_out.reshape(self._layers[-1].out.shape if self._layers else self._x_term.shape)
-        for layer in reversed(self._layers):
-            grad = layer.backward(grad)
-        self._grad_x_term = grad if self._spread is None else self._spread.backward()
+        if self._rest is None:
+            self._grad_x_term = grad_out.reshape(self._x_term.shape)
+        else:
+            self._grad_x_term = self._rest.backward(grad_out)
+        for matrix in self._matrices:
+            matrix.settle()
         self._first_grad.of(self._grad_x_term, self.inputs)
 
     def grad_inputs(self) -> Tensor:

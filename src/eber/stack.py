@@ -30,9 +30,12 @@ class Product:
         self.place = place
         self._dense = place if place.is_contiguous() else torch.empty_like(place, memory_format=torch.contiguous_format)
 
-    def of(self, a: Tensor, b: Tensor) -> Tensor:
-        """Write (S, i, j) times (S, j, k); returns its place."""
-        torch.bmm(a, b, out=self._dense)
+    def of(self, a: Tensor, b: Tensor, add: bool = False) -> Tensor:
+        """Write (S, i, j) times (S, j, k), or add it to the last product; returns its place."""
+        if add:
+            torch.baddbmm(self._dense, a, b, out=self._dense)
+        else:
+            torch.bmm(a, b, out=self._dense)
         return self.place if self._dense is self.place else self.place.copy_(self._dense)
 
 

@@ -11,6 +11,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from eber.conditional_mlp import ConditionalMLP, MLPLayout
+from eber.context_blocks import BLOCK
 from eber.networks import build_network
 from eber.objectives.base import Batch, ModelByModel
 from eber.objectives.eber import TERMS, EBERObjective, ExpectationRule
@@ -50,12 +51,19 @@ def by_concatenation(network: nn.Module, x: torch.Tensor) -> torch.Tensor:
     return torch.stack(out, 1).view(-1, *network.contexts, len(x))
 
 
+@pytest.mark.parametrize("block", [BLOCK, 200, 1])
 @pytest.mark.parametrize("featurizer", ["linear", "mlp", lambda shape, R: nn.Linear(shape[0], R)])
-@pytest.mark.parametrize("contexts", [(3,), (2, 3)])
+@pytest.mark.parametrize("contexts", [(5,), (2, 5)])
 @pytest.mark.parametrize("hidden_dims", [(5,), (5, 4, 3)])
 def test_conditional_network_means_plain_layers(
-    featurizer: object, contexts: tuple[int, ...], hidden_dims: tuple[int, ...]
+    featurizer: object,
+    contexts: tuple[int, ...],
+    hidden_dims: tuple[int, ...],
+    block: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Whether its activations are worked out at once, in blocks of unequal size, or one environment at a time."""
+    monkeypatch.setattr("eber.context_blocks.BLOCK", block)
     network = build_network(
         featurizer,  # type: ignore[arg-type]
         (4,),
@@ -104,6 +112,7 @@ CASES = {
     "three classes, two dimensions, deep decoder": {"K": 3, "L": 2, "decoder_hidden_dims": (4,)},
     "no bounds": {"latent_bounds": None},
     "many environments": {"m": 9},
+    "many classes": {"K": 6},
     "one environment": {"m": 1},
     "linear featurizer": {"featurizer": "linear", "L": 3},
     "supplied weights": {"supplied": True},
@@ -158,9 +167,13 @@ def test_fused_gradient_is_the_slope_of_the_fused_loss() -> None:
         assert float(gradient[i]) == pytest.approx((up - down) / (2 * step), rel=1e-4, abs=1e-7)
 
 
+@pytest.mark.parametrize("block", [BLOCK, 1])
 @pytest.mark.parametrize("sampled", [False, True])
 @pytest.mark.parametrize("case", ["default", "three classes, two dimensions, deep decoder", "supplied weights"])
-def test_models_side_by_side_have_the_terms_and_gradients_they_have_alone(case: str, sampled: bool) -> None:
+def test_models_side_by_side_have_the_terms_and_gradients_they_have_alone(
+    case: str, sampled: bool, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eber.context_blocks.BLOCK", block)
     options = {"K": 2, "m": 3, "L": 1, **CASES[case]}
     supplied = options.pop("supplied", False)
     models = [make_networks(seed, **options) for seed in range(3)]  # type: ignore[arg-type]
@@ -209,7 +222,7 @@ def test_sampled_environments_leave_loss_and_gradient_unbiased() -> None:
             array.copy_(values)
         mixture.observed.copy_(F.one_hot(e, m).mT)
         mixture.weigh()
-        mixture.noise.copy_(noise[:, :, : mixture.n_draws(m)])
+        mixture.noise.copy_(noise[:, :, : mixture.noise.shape[2]])
         if isinstance(mixture, SampledMixture):
             cumulative = torch.cat([torch.zeros(1, 1, B, dtype=torch.float64), mixture.r.cumsum(1)], 1)
             mixture.uniform.copy_(torch.stack([(cumulative[:, j] + cumulative[:, j + 1]) / 2 for j in pair], 2))
@@ -228,9 +241,14 @@ def test_sampled_environments_leave_loss_and_gradient_unbiased() -> None:
 
     every, few = (kind(sizes, 0.6, theta) for kind in (Mixture, SampledMixture))
     expected = evaluate(every)
+    rows = integrand_rows(K)
+    of_the_tie = [*range(rows["log_post_own"], rows["log_joint"]), *range(rows["log_joint_own"], rows["log_r"])]
     totals = [torch.zeros_like(value) for value in expected]
     for first, second in product(range(m), repeat=2):
         found = evaluate(few, (first, second))
+        terms_at_draws = every.integrands.gather(2, few.environments[:, None].expand_as(few.integrands))
+        torch.testing.assert_close(few.integrands[:, :, :2], terms_at_draws[:, :, :2])
+        torch.testing.assert_close(few.integrands[:, of_the_tie, 2], terms_at_draws[:, of_the_tie, 2])
         probability = every.r[:, first] * every.r[:, second]  # (1, B)
         for total, value in zip(totals, found, strict=True):
             total += value * probability.view(1, *[1] * (value.dim() - 2), B)

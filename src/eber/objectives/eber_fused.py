@@ -18,6 +18,7 @@ from eber.objectives.base import Batch, LossTerms
 from eber.objectives.decoder import StackedDecoder
 from eber.objectives.eber import TERMS
 from eber.objectives.sampled import SampledMixture
+from eber.objectives.slots import Slots
 from eber.objectives.stratified import LOG2_E, Mixture, Sizes, integrand_rows
 from eber.stack import ModuleStack
 
@@ -60,11 +61,7 @@ class _Plan:
         (S, B), K, m = batch.y.shape, module.n_classes, module.n_environments
         new = stack.vector.new_empty
         self.stack, self.module, self.objective, self.n_rows = stack, module, objective, B
-        # Slot k of a row stands for class (y + k) mod K, so that slot 0 is the observed label.
-        self._classes = torch.arange(K)[:, None]
-        self._slots = torch.zeros(S, K, B, dtype=torch.int64)
-        self._slots_in_a_row, self._slot_index = self._slots.view(S, 1, -1), self._slots[:, :, None].expand(S, K, m, B)
-        self._one_hot = new(S, K, K * B)
+        self.slots = Slots(S, K, B, stack.vector)
         self.supplied = batch.log_p_e_given_x is not None
 
         kind = SampledMixture if objective.sampled else Mixture
@@ -73,23 +70,26 @@ class _Plan:
         self._uniform = mixture.uniform.unbind() if isinstance(mixture, SampledMixture) else ()
         inputs = None if module.f0.extractor else stack.vector.new_ones(S, B, batch.x.shape[2] + 1)
         self._rows = None if inputs is None else inputs[..., :-1]
-        self.g = _Network(stack, "g", B, inputs, self._one_hot)
+        self.g = _Network(stack, "g", B, inputs, self.slots.one_hot)
         self.f0, self.h = (_Network(stack, name, B, inputs) for name in ("f0", "h"))
-        self._theta_index = self._slots[:, None, :, None].expand(mixture.theta.shape)
+        if not self.g.slotted:
+            self._theta_index = self.slots.classes[:, None, :, None].expand(mixture.theta.shape)
         self.bound = _SoftBound(module.bounds, mixture.theta)
         self._draw_weights = torch.empty_like(mixture.log_lik)
         self.f1 = StackedDecoder(
             stack,
             module.f1,
             mixture.points,
-            self._one_hot[:, :, :B],
+            self.slots.one_hot[:, :, :B],
             self._draw_weights,
             mixture.log_lik,
             mixture.grad_points,
         )
         self._lp_h = new(S, m, B) if self.supplied else mixture.lp_e
         self.membership = (_Own if module.membership is None else _Shared)(stack, module, mixture, self._lp_h)
-        self._p_y, self._grad_y, self._grad_logits_y = new(3, S, K, m, B)
+        self._lp_y_by_class, self._grad_y, self._grad_logits_y = new(3, S, K, m, B)
+        self._lp_y_into_slots = self.slots.into(self._lp_y_by_class, mixture.lp_y)
+        self._grad_y_out_of_slots = self.slots.out_of(self._grad_y, self._grad_logits_y)
         self._grad_lp_h, self._grad_logits_h = new(2, S, m, B)
         self._bound_weights, self._tie_weights = mixture.weights.unbind(1)
         self._mixing = _mixing(K, objective, self.membership.has_own_row).to(stack.vector) / B
@@ -112,12 +112,11 @@ class _Plan:
 
     def forward(self, batch: Batch, generators: Sequence[torch.Generator]) -> Tensor:
         """The loss and its terms, (7, S)."""
-        module, mixture, y = self.module, self.mixture, batch.y
-        torch.add(y[:, None], self._classes, out=self._slots).remainder_(module.n_classes)
-        torch.eq(self._slots_in_a_row, self._classes, out=self._one_hot)
+        mixture = self.mixture
+        self.slots.see(batch.y)
         self.bound.forward(self._in_slots(self.g.forward()))
-        torch.log_softmax(self.f0.forward(), 1, out=self._p_y)  # (S, K, m, B), classes in their own order
-        torch.gather(self._p_y, 1, self._slot_index, out=mixture.lp_y)
+        torch.log_softmax(self.f0.forward(), 1, out=self._lp_y_by_class)  # (S, K, m, B), classes in their own order
+        self._lp_y_into_slots()
         torch.log_softmax(self.h.forward().mul_(self._gain), 1, out=self._lp_h)
         if batch.log_p_e_given_x is not None:
             mixture.lp_e.copy_(batch.log_p_e_given_x)
@@ -150,7 +149,8 @@ class _Plan:
                 self._grad_lp_h.add_(mixture.grad_lp_e)
             self.g.backward(self._out_of_slots(self.bound.backward(mixture.grad_theta)))
             _through_log_softmax(mixture.grad_lp_y, mixture.lp_y, self._grad_y)
-            self.f0.backward(self._grad_logits_y.scatter_(1, self._slot_index, self._grad_y))
+            self._grad_y_out_of_slots()
+            self.f0.backward(self._grad_logits_y)
             _through_log_softmax(self._grad_lp_h, self._lp_h, self._grad_logits_h)
             self.h.backward(self._grad_logits_h.mul_(self._gain))
         self._through_extractors()

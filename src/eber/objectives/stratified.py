@@ -79,7 +79,7 @@ class Mixture:
 
     def __init__(self, sizes: Sizes, tie_weight: float, like: Tensor) -> None:
         S, K, m, L, B = sizes
-        C, new = self.n_draws(m), like.new_empty
+        (C, D), new = self.n_draws(m), like.new_empty
         self.sizes, self.tie_weight = sizes, tie_weight
         # Factors as arrays: a plain number is converted anew at every use, which costs more than the arithmetic.
         self._one, self._tie, self._ln_2 = like.new_tensor([1, tie_weight, LN_2])
@@ -97,22 +97,23 @@ class Mixture:
         self.noise, self._from_mean = new(2, S, L, C, B)
         self.points, self.grad_points = like.new_ones(2, S, L + 1, C, B)
         self._z, self._grad_z = self.points[:, :L], self.grad_points[:, :L]
+        self._grad_z_in_bound = self._grad_z[:, :, :D]
 
-        # Every draw under every component (k, e): u = (z - mu) / sigma, and a = d L / d joint with a u and a u² beside
-        # it. These are the only large arrays.
-        self._u, self._moments = new(S, L, C, K, m, B), new(S, 1 + 2 * L, C, K, m, B)
+        # Draws under every component (k, e): u = (z - mu) / sigma, and a = d L / d joint with a u and a u² beside it.
+        # These are the only large arrays.
+        self._u, self._moments = new(S, L, D, K, m, B), new(S, 1 + 2 * L, D, K, m, B)
         self._a, self._au, self._au2 = self._moments[:, 0], self._moments[:, 1 : 1 + L], self._moments[:, 1 + L :]
-        self._offset, self._top, self._mass = new(S, K, m, B), new(S, K, 1, B), new(S, C, K, B)
-        self._sums, self.grad_theta = new(S, 1 + 2 * L, K, m, B), new(S, 2 * L, K, m, B)
-        self.grad_lp_y, self.grad_lp_e = self._sums[:, 0], new(S, m, B)
-        self._grad_joints, self._v, self._pull = new(S, 2, K, C, B), new(S, C, B), new(S, L, C, B)
+        self._offset, self._top, self._mass = new(S, K, m, B), new(S, K, 1, B), new(S, D, K, B)
+        self._grads, self.grad_lp_e = new(S, 1 + 2 * L, K, m, B), new(S, m, B)
+        self.grad_lp_y, self.grad_theta = self._grads[:, 0], self._grads[:, 1:]
+        self._grad_joints, self._v, self._pull = new(S, 2, K, C, B), new(S, C, B), new(S, L, D, B)
         self._through_r = new(S, m, B)
         self._plan()
 
     @staticmethod
-    def n_draws(m: int) -> int:
-        """C, the number of draws for each row."""
-        return m
+    def n_draws(m: int) -> tuple[int, int]:
+        """C, the number of draws for each row, and how many of them, the first, the bound uses."""
+        return m, m
 
     def _of_environments(self, at_draws: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Arrays for `logs`, `r` and `observed`. Draw c is environment c's: they hold for the draws as well."""
@@ -120,21 +121,21 @@ class Mixture:
 
     def _plan(self) -> None:
         """Views, made once."""
-        L = self.sizes.L
+        L, D = self.sizes.L, self._mass.shape[1]
         self._lp_label, self._grad_lp_label = self.lp_y[:, 0], self.grad_lp_y[:, 0]
         self._mu_label, self._inv_sigma_label = self._mu[:, :, 0], self._inv_sigma[:, :, 0]
         self._lp_e_for_labels, self._offset_for_draws = self.lp_e[:, None], self._offset[:, None]
         self._mu_for_draws, self._inv_sigma_for_draws = self._mu[:, :, None], self._inv_sigma[:, :, None]
-        self._z_for_components = self._z[:, :, :, None, None]
+        self._z_for_components = self._z[:, :, :D, None, None]
         self._u_alone, self._tau_alone = self._u[:, 0], self._tau[:, 0]  # where there is one latent dimension
         self._own = self._a.diagonal(dim1=1, dim2=3).mT  # (S, K, C, B): each draw with its own environment
-        self._t, self._own_joint = self._joints.unbind(1)
-        self._top_for_joints, self._mass_by_label = self._top[:, None], self._mass.transpose(1, 2)
-        self._grad_t, self._grad_own = self._grad_joints.unbind(1)
+        self._t, self._own_joint = self._joints[:, 0, :, :D], self._joints[:, 1]
+        self._in_base_2, self._top_in_base_2 = self._joints, self._top[:, None]
+        self._mass_by_label = self._mass.transpose(1, 2)
+        self._grad_t, self._grad_own = self._grad_joints[:, 0, :, :D], self._grad_joints[:, 1]
         self._grad_t_for_components = self._grad_t.transpose(1, 2)[:, :, :, None]
         self._grad_log_post_label = self._grad_joints[:, :, 0]
         self._log_post_label, self._weights_for_labels = self._log_post[:, 0, 0], self.weights[:, :, None]
-        self._sum_au, self._sum_au2 = self._sums[:, 1 : 1 + L], self._sums[:, 1 + L :]
         self._grad_lp_y_for_latents = self.grad_lp_y[:, None]
         self._grad_mu, self._grad_log_sigma = self.grad_theta[:, :L], self.grad_theta[:, L:]
         self._grad_mu_label, self._grad_log_sigma_label = self._grad_mu[:, :, 0], self._grad_log_sigma[:, :, 0]
@@ -163,19 +164,17 @@ class Mixture:
         self._grad_own.mul_(self._tie)
         self._grad_t.div_(self._mass_by_label)
         self._a.mul_(self._grad_t_for_components)
-        self._add_to_own()
+        self._through_own()
         torch.mul(self._u, self._a_for_latents, out=self._au)
         torch.mul(self._u, self._au, out=self._au2)
-        torch.sum(self._moments, 2, out=self._sums)
-        torch.mul(self._sum_au, self._inv_sigma, out=self._grad_mu)
-        torch.sub(self._sum_au2, self._grad_lp_y_for_latents, out=self._grad_log_sigma)
-        torch.sum(self._au.mul_(self._inv_sigma_for_draws), (3, 4), out=self._pull)
-        self._grad_z.sub_(self._pull)
+        self._sum_over_draws()
+        self._grad_log_sigma.sub_(self._grad_lp_y_for_latents)
+        torch.sum(self._au, (3, 4), out=self._pull)
+        self._grad_z_in_bound.sub_(self._pull)
         self._add_through_draws()
 
         torch.sub(self.log_lik, self._log_post_label, out=self._v)
-        through_r = self._through_posterior()
-        self._grad_lp_label.add_(through_r)
+        self._add_through_posterior()
         torch.sum(self.grad_lp_y, 1, out=self.grad_lp_e)  # the part through own adds up to nothing over the labels
         self._grad_lp_label.add_(self.observed, alpha=self.tie_weight)  # log p(y|x,e) in L_e
 
@@ -195,28 +194,34 @@ class Mixture:
         else:
             torch.sum(torch.mul(self._u, self._u, out=self._au2), 1, out=self._a)
             torch.add(self._offset_for_draws, self._a, alpha=-0.5 * LOG2_E, out=self._a)
-        self._copy_own()
+        self._find_own()
         torch.sum(self._a.exp2_(), 3, out=self._mass).clamp_(min=LEAST_MASS)
         torch.log2(self._mass_by_label, out=self._t)
-        self._joints.add_(self._top_for_joints).mul_(self._ln_2)
+        self._in_base_2.add_(self._top_in_base_2).mul_(self._ln_2)
 
-    def _copy_own(self) -> None:
+    def _find_own(self) -> None:
         """joint[c,k,e_c] of every draw."""
         self._own_joint.copy_(self._own)
 
-    def _add_to_own(self) -> None:
-        """Add the gradient through own to the entries of a that `_copy_own` reads."""
+    def _through_own(self) -> None:
+        """The gradient through own."""
         self._own.add_(self._grad_own)
+
+    def _sum_over_draws(self) -> None:
+        """Sums of a, a u / sigma and a u² over the draws; a u becomes a u / sigma."""
+        torch.sum(self._moments, 2, out=self._grads)
+        self._grad_mu.mul_(self._inv_sigma)
+        self._au.mul_(self._inv_sigma_for_draws)
 
     def _add_through_draws(self) -> None:
         """What theta changes by moving the draws."""
         self._grad_mu_label.add_(self._grad_z)
         self._grad_log_sigma_label.addcmul_(self._grad_z, self._from_mean)
 
-    def _through_posterior(self) -> Tensor:
-        """Gradient of sum_e r_e v_e + log p(y|x) through log p(y,e|x) at the observed label, (S, m, B)."""
+    def _add_through_posterior(self) -> None:
+        """Add the gradient of sum_e r_e v_e + log p(y|x) through log p(y,e|x) at the observed label."""
         torch._softmax_backward_data(self._v, self.r, 1, self.r.dtype, grad_input=self._through_r)
-        return self._through_r.add_(self.r)
+        self._grad_lp_label.add_(self._through_r.add_(self.r))
 
 
 def integrand_rows(K: int) -> dict[str, int]:
