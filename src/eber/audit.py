@@ -4,21 +4,20 @@ A score on a held-out environment says nothing about new environments when some 
 audit looks for shared identifiers, for identical rows, and for rows that are nearer to a training row than chance
 allows.
 
-What is near by chance is not assumed but read off the training data: the ratio r of `eber.neighbours` is computed for
-held-out rows among the training rows, and compared with the same ratio for rows of each training environment
+What is near by chance is not assumed but read off the training data. For a row that no training row equals, the ratio r
+of `eber.neighbours` is computed among the training rows, and compared with the same ratio for rows of each training
+environment
 
 - among the rows of the *other* training environments, and
 - among the *other rows of the same* environment.
 
-Data with few distinct values have close and identical rows by nature. They have them in both references, and so raise
-no alarm. Subjects measured repeatedly within one environment spoil only the second reference, and a leak between all
-environments only the first; so the smaller p-value counts, doubled, and goes through the procedure of Benjamini and
-Hochberg.
+Subjects measured repeatedly within one environment spoil only the second reference, and a leak between all environments
+only the first; so the smaller p-value counts, doubled.
 
-A few double entries in the training data must not excuse copies in the held-out data. So identical rows are judged
-twice more, and the smallest p-value counts: rows that agree in two finely measured columns are copies however many
-others there are; and where rows may repeat by nature, the *number* of held-out rows with a copy in a training
-environment is compared with how many rows of each other environment, and of that environment itself, have one there.
+A row that equals a training row is judged by `eber.coincidences`: whether its values are too rare together to occur
+twice by chance, or, where rows do repeat by nature, whether more held-out rows have a copy in one training environment
+than rows of the other environments, and of that environment itself, have there. Here too the smaller p-value counts,
+doubled. All p-values go through the procedure of Benjamini and Hochberg.
 """
 
 from __future__ import annotations
@@ -63,13 +62,12 @@ class LeakAudit:
     identifier_pairs : array of shape (p, 2)
         One pair for each held-out row whose identifier also occurs in training.
     identical_pairs : array of shape (q, 2)
-        One pair for each held-out row that equals a training row in every feature.
+        One pair for each held-out row that equals a training row in every feature that varies in training.
     suspicious_pairs : array of shape (s, 2)
         One pair for each held-out row that is nearer to a training row than chance allows; identical rows are among
         them unless they too are usual in these data.
     p_values : array of shape (n_held_out,)
-        How likely so near a training row is by chance: one where nothing could be compared, zero for a copy of a
-        finely measured row.
+        How likely so near a training row is by chance; one where nothing could be compared.
     false_discovery_rate : float
         The level at which `suspicious_pairs` was drawn from `p_values`.
     """
@@ -174,11 +172,9 @@ def leak_audit(
         rng = np.random.default_rng(random_state)
         own, other = _references(rows, train.environments, n_neighbors, max_reference, rng)
         p_values = _p_values(found, own, other, len(np.unique(train.environments)), rows.Z.shape[1])
-        copied = found.copies > 0
-        if copied.any():
-            by_chance = chance_of_copies(rows, queries.select(copied), train.environments, rng)
-            as_many = excess_of_copies(rows, queries, train.environments)[copied]
-            p_values[copied] = np.minimum(1.0, 2 * np.minimum(by_chance, as_many))
+        by_chance = chance_of_copies(rows, queries, train.environments, rng)
+        as_many = excess_of_copies(rows, queries, train.environments)
+        p_values = np.where(found.copies > 0, np.minimum(1.0, 2 * np.minimum(by_chance, as_many)), p_values)
     suspicious = np.flatnonzero(_adjusted(p_values) <= false_discovery_rate)
     identifier_pairs = _identifier_pairs(train, held_out)
     shared = () if held_out.identifiers is None else np.unique(held_out.identifiers[identifier_pairs[:, 1]]).tolist()

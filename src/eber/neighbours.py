@@ -26,8 +26,8 @@ Transform = Callable[[NDArray[Any]], NDArray[Any]]
 _MOST_COLUMNS = 256
 _PROJECTED_COLUMNS = 64
 # The lower tail of the reference is continued by a power law from this quantile on.
-TAIL = 0.05
-LEAST_TAIL_ROWS = 10
+_TAIL = 0.05
+_LEAST_TAIL_ROWS = 10
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def tail_probability(found: Comparison, reference: Comparison, dimensions: int) 
     """
     ratios = np.sort(reference.ratios[reference.copies == 0])
     n = len(ratios)
-    tail_rows = max(LEAST_TAIL_ROWS, int(TAIL * n))
+    tail_rows = max(_LEAST_TAIL_ROWS, int(_TAIL * n))
     if n < 2 * tail_rows:
         return np.ones(len(found.ratios))
     t = ratios[tail_rows]
@@ -173,14 +173,10 @@ def tail_probability(found: Comparison, reference: Comparison, dimensions: int) 
     below = found.ratios < t
     with np.errstate(divide="ignore"):
         mean_log = np.mean(np.log(t / ratios[:tail_rows])) if t > 0 else np.inf
-    D = lower_limit(min(dimensions, 1 / mean_log) if mean_log > 0 else dimensions, tail_rows)
+    D = min(dimensions, 1 / mean_log) if mean_log > 0 else dimensions
+    D *= 1 - 1.64 / np.sqrt(tail_rows)
     probability[below] = tail_rows / n * (found.ratios[below] / t) ** np.minimum(D, found.differing[below])
     return probability
-
-
-def lower_limit(rate: float, n: int) -> float:
-    """The lower 95 % limit of a rate, or of Hill's exponent, estimated from n values."""
-    return rate * (1 - 1.64 / np.sqrt(n))
 
 
 def row_keys(X: NDArray[Any]) -> NDArray[np.uint64]:
