@@ -4,21 +4,20 @@ A score on a held-out environment says nothing about new environments when some 
 audit looks for shared identifiers, for identical rows, and for rows that are nearer to a training row than chance
 allows.
 
-What is near by chance is not assumed but read off the training data: the ratio r of `eber.neighbours` is computed for
-held-out rows among the training rows, and compared with the same ratio for rows of each training environment
+What is near by chance is not assumed but read off the training data. For a row that no training row equals, the ratio r
+of `eber.neighbours` is computed among the training rows, and compared with the same ratio for rows of each training
+environment
 
 - among the rows of the *other* training environments, and
 - among the *other rows of the same* environment.
 
-Data with few distinct values have close and identical rows by nature. They have them in both references, and so raise
-no alarm. Subjects measured repeatedly within one environment spoil only the second reference, and a leak between all
-environments only the first; so the smaller p-value counts, doubled, and goes through the procedure of Benjamini and
-Hochberg.
+Subjects measured repeatedly within one environment spoil only the second reference, and a leak between all environments
+only the first; so the smaller p-value counts, doubled.
 
-A few double entries in the training data must not excuse copies in the held-out data. So identical rows are judged
-twice more, and the smallest p-value counts: rows that agree in two finely measured columns are copies however many
-others there are; and where rows may repeat by nature, the *number* of held-out rows with a copy in a training
-environment is compared with how many rows of each other environment, and of that environment itself, have one there.
+A row that equals a training row is judged by `eber.coincidences`: whether its values are too rare together to occur
+twice by chance, or, where rows do repeat by nature, whether more held-out rows have a copy in one training environment
+than rows of the other environments, and of that environment itself, have there. Here too the smaller p-value counts,
+doubled. All p-values go through the procedure of Benjamini and Hochberg.
 """
 
 from __future__ import annotations
@@ -30,8 +29,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import false_discovery_control, hypergeom
+from scipy.stats import false_discovery_control
 
+from eber.coincidences import chance_of_copies, excess_of_copies
 from eber.datasets.base import MultiEnvironmentData
 from eber.neighbours import (
     Comparison,
@@ -41,12 +41,8 @@ from eber.neighbours import (
     Transform,
     as_points,
     compare,
-    resolution,
     tail_probability,
 )
-
-# Two measurements that hardly ever repeat do not both repeat in the same pair of rows unless one is a copy.
-_FINE_COLUMNS = 2
 
 
 class LeakWarning(UserWarning):
@@ -66,13 +62,12 @@ class LeakAudit:
     identifier_pairs : array of shape (p, 2)
         One pair for each held-out row whose identifier also occurs in training.
     identical_pairs : array of shape (q, 2)
-        One pair for each held-out row that equals a training row in every feature.
+        One pair for each held-out row that equals a training row in every feature that varies in training.
     suspicious_pairs : array of shape (s, 2)
         One pair for each held-out row that is nearer to a training row than chance allows; identical rows are among
         them unless they too are usual in these data.
     p_values : array of shape (n_held_out,)
-        How likely so near a training row is by chance: one where nothing could be compared, zero for a copy of a
-        finely measured row.
+        How likely so near a training row is by chance; one where nothing could be compared.
     false_discovery_rate : float
         The level at which `suspicious_pairs` was drawn from `p_values`.
     """
@@ -171,15 +166,15 @@ def leak_audit(
             "audit compares rows with the same features."
         )
     rows, queries = as_points(train.X, held_out.X, transform)
-    finest = resolution(rows.Z)
-    found = compare(queries, rows, n_neighbors, finest)
+    found = compare(queries, rows, n_neighbors)
     p_values = np.ones(len(queries))
     if found is not None:
         rng = np.random.default_rng(random_state)
-        own, other = _references(rows, train.environments, n_neighbors, finest, max_reference, rng)
-        nearness = _p_values(found, own, other, len(np.unique(train.environments)), rows.Z.shape[1])
-        p_values = np.minimum(nearness, 2 * _excess_of_copies(rows, queries, train.environments)).clip(max=1.0)
-        p_values[(found.copies > 0) & (queries.fine >= _FINE_COLUMNS)] = 0.0
+        own, other = _references(rows, train.environments, n_neighbors, max_reference, rng)
+        p_values = _p_values(found, own, other, len(np.unique(train.environments)), rows.Z.shape[1])
+        by_chance = chance_of_copies(rows, queries, train.environments, rng)
+        as_many = excess_of_copies(rows, queries, train.environments)
+        p_values = np.where(found.copies > 0, np.minimum(1.0, 2 * np.minimum(by_chance, as_many)), p_values)
     suspicious = np.flatnonzero(_adjusted(p_values) <= false_discovery_rate)
     identifier_pairs = _identifier_pairs(train, held_out)
     shared = () if held_out.identifiers is None else np.unique(held_out.identifiers[identifier_pairs[:, 1]]).tolist()
@@ -196,7 +191,7 @@ def leak_audit(
 
 
 def _references(
-    rows: Rows, environments: NDArray[Any], k: int, finest: float, max_reference: int, rng: np.random.Generator
+    rows: Rows, environments: NDArray[Any], k: int, max_reference: int, rng: np.random.Generator
 ) -> tuple[Comparison | None, Comparison | None]:
     """Training rows compared within their own environment, and with the other environments."""
     share = min(1.0, max_reference / len(rows))
@@ -204,8 +199,8 @@ def _references(
     for environment in np.unique(environments):
         inside = np.flatnonzero(environments == environment)
         drawn = rows.select(rng.choice(inside, size=int(np.ceil(share * len(inside))), replace=False))
-        own.append(compare(drawn, rows.select(inside), k, finest, from_pool=True))
-        other.append(compare(drawn, rows.select(environments != environment), k, finest))
+        own.append(compare(drawn, rows.select(inside), k, from_pool=True))
+        other.append(compare(drawn, rows.select(environments != environment), k))
     return _join(own), _join(other)
 
 
@@ -217,8 +212,7 @@ def _join(parts: list[Comparison | None]) -> Comparison | None:
         ratios=np.concatenate([part.ratios for part in usable]),
         copies=np.concatenate([part.copies for part in usable]),
         nearest=np.concatenate([part.nearest for part in usable]),
-        free=np.concatenate([part.free for part in usable]),
-        near_misses=np.concatenate([part.near_misses for part in usable]),
+        differing=np.concatenate([part.differing for part in usable]),
     )
 
 
@@ -235,33 +229,6 @@ def _p_values(
     if not candidates:
         return np.ones(len(found.ratios))
     return np.minimum(1.0, len(candidates) * np.min(candidates, axis=0))
-
-
-def _excess_of_copies(rows: Rows, queries: Rows, environments: NDArray[Any]) -> FloatArray:
-    """How likely it is that so many held-out rows have a copy in the training environment where this one has its own.
-
-    Fisher's exact test against the rows of each other training environment, and against those of the environment
-    itself: the largest p-value counts, as environments differ in how alike they are, times the number of environments.
-    One for rows without a copy, and for those in which nothing was measured.
-    """
-    p_values = np.ones(len(queries))
-    keys, index = np.unique(np.concatenate([rows.keys, queries.keys]), return_inverse=True)
-    inside, outside = index[: len(rows)], index[len(rows) :]
-    names, environment_of = np.unique(environments, return_inverse=True)
-    sizes = np.bincount(environment_of)
-    if len(names) < 2:
-        return p_values
-    for e in range(len(names)):
-        in_pool = np.bincount(inside[environment_of == e], minlength=len(keys))
-        copied = (in_pool[outside] > 0) & (queries.free > 0)
-        if not copied.any():
-            continue
-        repeated = (in_pool[inside] > (environment_of == e)) & (rows.free > 0)
-        usual = np.bincount(environment_of[repeated], minlength=len(names))
-        n, m = len(queries), int(copied.sum())
-        as_many = hypergeom.sf(m - 1, n + sizes, usual + m, n)
-        p_values[copied] = np.minimum(p_values[copied], len(names) * as_many.max())
-    return p_values.clip(max=1.0)
 
 
 def _adjusted(p_values: FloatArray) -> FloatArray:

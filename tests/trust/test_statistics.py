@@ -150,7 +150,41 @@ def like_a_table(rng: np.random.Generator, m: int, n: int) -> NDArray[np.float64
     return np.column_stack([np.round(X[:, 0], 1), X[:, 1] > 0, X[:, 2] > 0.5, kinds, np.round(60 + 10 * X[:, 1])])
 
 
-KINDS = [gaussian, rounded, counts, rare_counts, mostly_none, composition, like_a_table]
+def drawn(rng: np.random.Generator, m: int, n: int, levels: int, spread: float) -> NDArray[np.float64]:
+    """A one-hot column whose levels have other frequencies in each environment."""
+    p = rng.dirichlet(np.ones(levels) / spread, size=m)
+    return np.concatenate([np.eye(levels)[rng.choice(levels, size=n, p=row)] for row in p])
+
+
+def yes_or_no(rng: np.random.Generator, m: int, n: int) -> NDArray[np.float64]:
+    return np.column_stack([drawn(rng, m, n, 2, 1.0)[:, 0] for _ in range(8)])
+
+
+def categories_and_age(rng: np.random.Generator, m: int, n: int) -> NDArray[np.float64]:
+    """Rows that agree in all categories and nearly in age are near by nature."""
+    categories = [drawn(rng, m, n, levels, 0.5) for levels in (2, 2, 3, 3, 4, 5)]
+    return np.column_stack([*categories, np.round(60 + 12 * shifted(rng, m, n, 1), 1)])
+
+
+def few_classes(rng: np.random.Generator, m: int, n: int) -> NDArray[np.float64]:
+    """Ten categories that depend on one of five classes, of which an environment may have hardly any."""
+    typical = rng.integers(4, size=(5, 10))
+    X = typical[np.concatenate([rng.choice(5, size=n, p=rng.dirichlet(np.full(5, 0.5))) for _ in range(m)])]
+    return np.where(rng.random(X.shape) < 0.05, rng.integers(4, size=X.shape), X).astype(float)
+
+
+KINDS = [
+    gaussian,
+    rounded,
+    counts,
+    rare_counts,
+    mostly_none,
+    composition,
+    like_a_table,
+    yes_or_no,
+    categories_and_age,
+    few_classes,
+]
 
 
 def audit(X: NDArray[np.float64], m: int) -> LeakAudit:
