@@ -71,6 +71,9 @@ class Experiment:
         Setting to the parameters it changes.
     default_settings : tuple of str
         Those that are run when none are named; empty for all.
+    holdouts : mapping
+        Family of environments to the settings that hold out one of them each. The settings of a family differ in
+        nothing but what is held out, so that they can be summed up together.
     methods : tuple of str
         Those that are compared and tested.
     oracles : tuple of str
@@ -104,6 +107,7 @@ class Experiment:
     parameters: Mapping[str, Value]
     settings: Mapping[str, Mapping[str, Value]] = field(default_factory=lambda: {"baseline": {}})
     default_settings: tuple[str, ...] = ()
+    holdouts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     methods: tuple[str, ...]
     oracles: tuple[str, ...] = ()
     ablations: tuple[str, ...] = ()
@@ -128,6 +132,8 @@ class Experiment:
         _require([self.reference_method], self.methods, f"{where}: reference method")
         _require([self.primary_metric], self.columns, f"{where}: primary metric")
         _require(self.default_settings, self.settings, f"{where}: default setting")
+        for family, settings in self.holdouts.items():
+            _require(settings, self.settings, f"{where}: hold-out of {family}")
         _require(self.paper, self.settings, f"{where}: setting of the paper")
         for table in self.paper.values():
             for metrics in table.rows.values():
