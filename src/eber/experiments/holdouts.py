@@ -27,4 +27,4 @@ def hold_out_each(environments: Iterable[str], **changes: Value) -> dict[str, Ma
 
 def hold_out_settings(experiment: Experiment) -> list[str]:
     """The settings of an experiment that hold out one environment each; empty where it has none."""
-    return [setting for settings in experiment.holdouts.values() for setting in settings]
+    return [setting for holdouts in experiment.holdouts.values() for setting in holdouts.settings]

@@ -18,7 +18,7 @@ from eber.experiments.fingerprint import fingerprint_files
 from eber.experiments.fitting import CLASSIFIERS, Steps
 from eber.experiments.holdouts import hold_out_each
 from eber.experiments.results import Results
-from eber.experiments.spec import Experiment
+from eber.experiments.spec import Experiment, Holdouts
 from eber.report.agreement_figure import agreement_figures
 from eber.report.assignment_figure import assignment_figures
 from eber.report.feature_figure import draw_assigned_features
@@ -26,7 +26,8 @@ from eber.report.figures import ReportFigure
 
 MOST_SHIFTED = "most shifted"
 METRICS = ("nll", "accuracy", "ece")
-BY_LATITUDE, BY_LONGITUDE = hold_out_each(LATITUDE_BINS), hold_out_each(LONGITUDE_BINS, binning="longitude")
+BY_LATITUDE = hold_out_each(LATITUDE_BINS, binning="latitude")
+BY_LONGITUDE = hold_out_each(LONGITUDE_BINS, binning="longitude")
 
 _load = lru_cache(maxsize=2)(load_quasar)
 
@@ -120,7 +121,10 @@ EXPERIMENT = Experiment(
         **BY_LONGITUDE,
     },
     default_settings=("latitude",),
-    holdouts={"quintiles of latitude": tuple(BY_LATITUDE), "bins of longitude": tuple(BY_LONGITUDE)},
+    holdouts={
+        "quintiles of latitude": Holdouts(tuple(BY_LATITUDE)),
+        "bins of longitude": Holdouts(tuple(BY_LONGITUDE)),
+    },
     methods=tuple(CLASSIFIERS),
     ablations=ABLATIONS,
     metrics=METRICS,

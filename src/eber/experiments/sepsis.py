@@ -16,7 +16,7 @@ from eber.experiments.fingerprint import fingerprint_files
 from eber.experiments.fitting import CLASSIFIERS, Steps
 from eber.experiments.holdouts import hold_out, hold_out_each
 from eber.experiments.results import Results
-from eber.experiments.spec import Experiment
+from eber.experiments.spec import Experiment, Holdouts
 from eber.report.agreement_figure import agreement_figures
 from eber.report.assignment_figure import assignment_figures
 from eber.report.figures import ReportFigure
@@ -115,7 +115,7 @@ EXPERIMENT = Experiment(
         "all stays": {"max_per_source": 0},
     },
     default_settings=(PAPER_SPLIT,),
-    holdouts={"units of the two sources": tuple(BY_UNIT)},
+    holdouts={"units of the two sources": Holdouts(tuple(BY_UNIT))},
     methods=tuple(CLASSIFIERS),
     ablations=ABLATIONS,
     metrics=METRICS,
