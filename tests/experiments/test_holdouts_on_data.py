@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from eber.cli.main import app
 from eber.datasets.quasar import LATITUDE_BINS, LONGITUDE_BINS, load_quasar
 from eber.experiments import microbiome, quasar, sepsis
-from eber.experiments.holdouts import held_out
+from eber.experiments.holdouts import held_out, hold_out
 from eber.experiments.results import NO_LEAK
 from eber.experiments.spec import Experiment
 
@@ -44,6 +45,15 @@ def test_no_override_can_make_a_setting_hold_out_something_else(
     result = CliRunner().invoke(app, command)
     assert isinstance(result.exception, ValueError)
     assert f"fixes '{fixed}'" in str(result.exception)
+
+
+def test_one_genus_sets_zeller_apart_as_its_summary_says(data_dir: Path) -> None:
+    train, test = microbiome.split(microbiome.EXPERIMENT.resolve(hold_out("crc_zeller"), {}), data_dir, 0)
+    (column,) = (j for j, name in enumerate(train.feature_names) if name.endswith("g__Sphingomonas"))
+    assert (len(train), (train.X[:, column] > 0).sum()) == (494, 2)
+    assert (test.X[:, column] > 0).all()
+    _, prepared = microbiome.TASK.prepare(train, test)
+    assert 2000 < np.median(prepared.X[:, column]) < 2300
 
 
 def test_microbiome_is_summed_up_over_its_cohorts_with_what_was_found_about_them(
