@@ -173,6 +173,21 @@ def test_without_the_reference_method_there_are_means_only() -> None:
     assert "p:" not in holdout_caption(summary)
 
 
+def test_the_reference_alone_is_compared_with_its_variant() -> None:
+    alone = {e: {label: rows[label] for label in ("EBER", "EBER/adapted")} for e, rows in SCORES.items()}
+    summary = summary_of(results(alone))
+    assert row(summary, "EBER (adapted)").advantages == pytest.approx({"a": -0.2, "b": 0.1, "c": -0.1})
+    assert row(summary, "EBER").n_best == 0, "there is nobody to be better than"
+    assert verdict(summary) == ""
+
+
+def test_an_infinite_score_has_no_spread() -> None:
+    summary = summary_of(results({**SCORES, "b": {**SCORES["b"], "ERM": [math.inf]}}))
+    assert row(summary, "ERM").mean == math.inf
+    assert math.isnan(row(summary, "ERM").sd)
+    assert "ERM (scores are not finite for environments ['b'])" in verdict(summary)
+
+
 def test_words_say_that_few_environments_show_little(summary: HoldoutSummary) -> None:
     assert verdict(summary).startswith("No significant advantage in NLL is shown over ERM (ahead, p = ")
     assert "V-REx (behind, p = 1.000)" in verdict(summary)

@@ -56,8 +56,8 @@ class HoldoutRow:
 
     @property
     def sd(self) -> float:
-        """Standard deviation over environments; NaN where one has no score."""
-        return math.nan if math.isnan(self.mean) else statistics.stdev(self.by_environment.values())
+        """Standard deviation over environments; NaN where one has no finite score."""
+        return statistics.stdev(self.by_environment.values()) if math.isfinite(self.mean) else math.nan
 
     @property
     def mean_advantage(self) -> float:
@@ -155,9 +155,10 @@ def _rows(
         for label in sorted(roles, key=lambda label: ROLE_ORDER[roles[label]])  # stable: within a role as declared
     }
     methods = {label: own for label, own in scores.items() if roles[label] == "method"}
+    against = scores[reference] if primary.higher_is_better is not None and reference in methods else None
     comparisons: Mapping[str, Comparison] = {}
-    if primary.higher_is_better is not None and reference in methods:
-        comparisons = compare(methods, reference, higher_is_better=primary.higher_is_better, unit="environment")
+    if against is not None:
+        comparisons = compare(methods, reference, higher_is_better=bool(primary.higher_is_better), unit="environment")
     best = [primary.best({label: own[name] for label, own in methods.items()}) for name in finished]
     return tuple(
         HoldoutRow(
@@ -166,7 +167,7 @@ def _rows(
             own,
             sum(label in winners for winners in best) if label in methods else None,
             _worst(own, primary),
-            _advantages(scores[reference], own, primary) if comparisons and label != reference else {},
+            _advantages(against, own, primary) if against is not None and label != reference else {},
             comparisons.get(label),
         )
         for label, own in scores.items()
