@@ -90,7 +90,7 @@ def test_pairing_by_seed_finds_what_spread_between_seeds_hides() -> None:
 def test_only_common_seeds_are_compared() -> None:
     scores = {"EBER": {0: 1.0, 1: 2.0, 2: 3.5, 9: 100.0}, "ERM": {0: 0.9, 1: 1.7, 2: 3.3, 5: -100.0}}
     comparison = compare(scores, "EBER", higher_is_better=True)["ERM"]
-    assert comparison.n_seeds == 3
+    assert comparison.n_units == 3
     assert comparison.advantage == pytest.approx(0.2)
 
 
@@ -106,6 +106,13 @@ def test_without_enough_to_go_by_there_is_no_p_value_but_a_reason(other: dict[in
     assert re.search(reason, comparisons["ERM"].reason)
     # It is not counted in the family of the others either.
     assert comparisons["IRM"].p_corrected == pytest.approx(comparisons["IRM"].p_value)
+
+
+def test_environments_are_named_where_they_are_the_units() -> None:
+    scores = {"EBER": {"a": 1.0, "b": 2.0, "c": 4.0}, "ERM": {"a": 1.0, "b": math.nan, "c": 2.0}, "IRM": {"c": 1.0}}
+    comparisons = compare(scores, "EBER", higher_is_better=True, unit="environment")
+    assert comparisons["ERM"].reason == "scores are not finite for environments ['b']"
+    assert comparisons["IRM"].reason == "one environment cannot show a spread; run at least two"
 
 
 def test_seeds_that_change_nothing_prove_nothing() -> None:

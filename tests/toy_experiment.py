@@ -11,12 +11,15 @@ import sys
 import time
 import warnings
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from eber.experiments import MAIN, Cell, CellResult, Experiment, PaperTable
+from eber.experiments.holdouts import hold_out_each
 from eber.experiments.runner import run
+from eber.experiments.spec import Holdouts
 
 QUALITY = {"Bayes-x": 0.1, "EBER": 0.2, "ERM": 0.5, "V-REx": 0.4, "EBER-collapsed": 0.25}
 
@@ -34,7 +37,7 @@ def run_cell(cell: Cell) -> CellResult:
         warnings.warn(f"the fit of seed {cell.seed} looks odd", RuntimeWarning, stacklevel=1)
         warnings.warn("an old name", DeprecationWarning, stacklevel=1)
     time.sleep(float(cell.parameters["pause"]))
-    rng = np.random.default_rng([cell.seed, zlib.crc32(cell.method.encode())])
+    rng = np.random.default_rng([cell.seed, zlib.crc32(f"{cell.method}{cell.parameters['held_out']}".encode())])
     nll = QUALITY[cell.method] + cell.parameters["shift"] + 0.01 * rng.normal()
     scores = {MAIN: {"nll": nll, "accuracy": 1 - nll, "chosen_weight": 1.0}}
     if cell.method == "EBER":
@@ -56,6 +59,7 @@ TOY = Experiment(
     description="Numbers drawn from the seed.",
     parameters={
         "shift": 0.0,
+        "held_out": "",
         "pause": 0.0,
         "broken_method": "",
         "killed_method": "",
@@ -86,6 +90,17 @@ TOY = Experiment(
     },
     discussion="A first paragraph with <b>.\n\nA second one.",
 )
+
+WARDS, REGIONS = hold_out_each(("a", "b", "c")), hold_out_each(("north", "south"), shift=0.2)
+
+TOY_HOLDOUTS = replace(
+    TOY,
+    name="toy-holdouts",
+    settings={"baseline": {}, **WARDS, **REGIONS},
+    default_settings=("baseline",),
+    holdouts={"wards": Holdouts(tuple(WARDS), "Ward c is <small>."), "regions": Holdouts(tuple(REGIONS))},
+)
+"""The toy with two families of environments that are held out in turn."""
 
 
 def run_from_command_line() -> None:

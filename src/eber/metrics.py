@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,9 +47,22 @@ class Quantity:
         """Which way is better, for a column's head."""
         return {True: "↑", False: "↓", None: ""}[self.higher_is_better]
 
+    @property
+    def direction(self) -> str:
+        """The same in words, for an axis."""
+        return {True: "(higher is better)", False: "(lower is better)", None: ""}[self.higher_is_better]
+
     def is_better(self, a: float, b: float) -> bool:
         """Whether a is better than b."""
         return self.higher_is_better is not None and (a > b if self.higher_is_better else a < b)
+
+    def best(self, values: Mapping[str, float]) -> set[str]:
+        """Who has the best value, as printed; nobody where no way is better or there are no two to compare."""
+        known = {name: value for name, value in values.items() if not math.isnan(value)}
+        if self.higher_is_better is None or len(known) < 2:
+            return set()
+        top = (max if self.higher_is_better else min)(known.values())
+        return {name for name, value in known.items() if self.format(value) == self.format(top)}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,8 +1,9 @@
-"""Is the reference method better than the others, or were its seeds lucky?
+"""Is the reference method better than the others, or were its seeds, or the environments held out, lucky?
 
-For each other method a one-sided t-test on per-seed scores, paired by seed, since both methods saw the same data under
-the same seed. The p-values of one table are a family and are corrected together by Benjamini and Yekutieli, whose bound
-holds whatever the dependence between tests: here they all share the reference method.
+For each other method a one-sided t-test on the scores under each seed, paired by seed, since both methods saw the same
+data under the same seed; or on the scores in each held-out environment, paired by environment. The p-values of one
+table are a family and are corrected together by Benjamini and Yekutieli, whose bound holds whatever the dependence
+between tests: here they all share the reference method.
 """
 
 from __future__ import annotations
@@ -10,10 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Literal, TypeVar
 
 import numpy as np
 
 CONFIDENCE_LEVEL = 0.95
+
+Unit = TypeVar("Unit", int, str)
+"""A seed, by its number, or an environment, by its name."""
 
 
 @dataclass(frozen=True)
@@ -24,10 +29,10 @@ class Comparison:
     ----------
     method : str
         The other method.
-    n_seeds : int
-        Seeds that both were run with.
+    n_units : int
+        Seeds, or environments, that both have a score of.
     advantage : float
-        Mean over seeds of how much better the reference scored, in units of the metric; negative where it was worse.
+        Mean over units of how much better the reference scored, in units of the metric; negative where it was worse.
     low, high : float
         Two-sided 95 % confidence interval of the advantage, by Student's t.
     p_value : float
@@ -39,7 +44,7 @@ class Comparison:
     """
 
     method: str
-    n_seeds: int
+    n_units: int
     advantage: float
     low: float = math.nan
     high: float = math.nan
@@ -49,18 +54,24 @@ class Comparison:
 
 
 def compare(
-    scores: Mapping[str, Mapping[int, float]], reference: str, *, higher_is_better: bool
+    scores: Mapping[str, Mapping[Unit, float]],
+    reference: str,
+    *,
+    higher_is_better: bool,
+    unit: Literal["seed", "environment"] = "seed",
 ) -> dict[str, Comparison]:
     """Test the reference method against each other one and correct over all of them.
 
     Parameters
     ----------
     scores : mapping
-        Method to seed to score. Methods are compared on the seeds that both have.
+        Method to unit to score. Methods are compared on the units that both have.
     reference : str
         A key of `scores`.
     higher_is_better : bool
         Direction of the metric.
+    unit : {"seed", "environment"}
+        What the scores are paired by.
 
     Returns
     -------
@@ -70,7 +81,7 @@ def compare(
     if reference not in scores:
         raise ValueError(f"There are no scores of the reference method {reference!r}; there are {', '.join(scores)}.")
     raw = {
-        method: _compare_pair(method, scores[reference], other, higher_is_better)
+        method: _compare_pair(method, scores[reference], other, higher_is_better, unit)
         for method, other in scores.items()
         if method != reference
     }
@@ -78,29 +89,29 @@ def compare(
 
 
 def _compare_pair(
-    method: str, reference: Mapping[int, float], other: Mapping[int, float], higher_is_better: bool
+    method: str, reference: Mapping[Unit, float], other: Mapping[Unit, float], higher_is_better: bool, unit: str
 ) -> Comparison:
     from scipy import stats
 
-    seeds = sorted(set(reference) & set(other))
-    a = np.array([reference[seed] for seed in seeds], dtype=np.float64)
-    b = np.array([other[seed] for seed in seeds], dtype=np.float64)
-    n = len(seeds)
+    common = sorted(set(reference) & set(other))
+    a = np.array([reference[name] for name in common], dtype=np.float64)
+    b = np.array([other[name] for name in common], dtype=np.float64)
+    n = len(common)
     if n == 0:
-        return Comparison(method, 0, math.nan, reason="no seed was run with both methods")
+        return Comparison(method, 0, math.nan, reason=f"no {unit} was run with both methods")
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        bad = [seed for seed, x, y in zip(seeds, a, b, strict=True) if not math.isfinite(x + y)]
-        return Comparison(method, n, math.nan, reason=f"scores are not finite for seeds {bad}")
+        bad = [name for name, x, y in zip(common, a, b, strict=True) if not math.isfinite(x + y)]
+        return Comparison(method, n, math.nan, reason=f"scores are not finite for {unit}s {bad}")
     difference = a - b if higher_is_better else b - a
     advantage = float(difference.mean())
     if n < 2:
-        return Comparison(method, n, advantage, reason="one seed cannot show a spread; run at least two")
+        return Comparison(method, n, advantage, reason=f"one {unit} cannot show a spread; run at least two")
     rounding = 8 * np.finfo(np.float64).eps * max(np.abs(a).max(), np.abs(b).max())
     if np.ptp(difference) <= rounding:
         if abs(advantage) <= rounding:  # t = 0/0; equal scores are no evidence at all
-            return Comparison(method, n, 0.0, 0.0, 0.0, 1.0, reason="scores are equal for every seed")
-        # t would be infinite and p zero, but seeds which change nothing are no repetitions.
-        return Comparison(method, n, advantage, reason="the difference is the same for every seed")
+            return Comparison(method, n, 0.0, 0.0, 0.0, 1.0, reason=f"scores are equal for every {unit}")
+        # t would be infinite and p zero, but units which change nothing are no repetitions.
+        return Comparison(method, n, advantage, reason=f"the difference is the same for every {unit}")
     interval = stats.ttest_1samp(difference, 0.0).confidence_interval(CONFIDENCE_LEVEL)
     p_value = stats.ttest_1samp(difference, 0.0, alternative="greater").pvalue
     return Comparison(method, n, advantage, float(interval.low), float(interval.high), float(p_value))

@@ -137,7 +137,8 @@ def test_every_environment_is_held_out_once() -> None:
         ]
         for name in ("quasar", "microbiome")
     }
-    assert held_out["quasar"] == ["b_q1", "b_q2", "b_q3", "b_q4", "b_q5"]
+    longitudes = ["l_000_072", "l_072_144", "l_144_216", "l_216_288", "l_288_360"]
+    assert held_out["quasar"] == ["b_q1", "b_q2", "b_q3", "b_q4", "b_q5", *longitudes]
     assert sorted(map(str, held_out["microbiome"])) == sorted(microbiome.COHORTS)
     assert len(hold_out_settings(sepsis.EXPERIMENT)) == 6
     assert hold_out_settings(colored_mnist.EXPERIMENT) == []
@@ -230,10 +231,14 @@ def test_a_cohort_cannot_be_trained_on_and_held_out(data_dir: Path) -> None:
         run_small(microbiome.EXPERIMENT, "ERM", data_dir, held_out="crc_zeller")
 
 
-@pytest.mark.parametrize(("setting", "held_out"), [("latitude", "b_q1"), ("hold out b_q4", "b_q4")])
+@pytest.mark.parametrize(
+    ("setting", "held_out"),
+    [("latitude", "b_q1"), ("hold out b_q4", "b_q4"), ("hold out l_216_288", "l_216_288")],
+)
 def test_quasar_holds_out_the_shifted_region_or_the_named_one(setting: str, held_out: str, data_dir: Path) -> None:
     train, test = quasar.split(quasar.EXPERIMENT.resolve(setting, {}), data_dir, 0)
     assert test.environment_names == [held_out]
+    assert len(train.environment_names) == 4
     assert held_out not in train.environments
     prepared, _ = quasar.TASK.prepare(train, test)
     np.testing.assert_allclose(prepared.X.mean(axis=0), 0, atol=1e-9)
@@ -345,5 +350,5 @@ def test_all_takes_each_holdout_and_gives_each_experiment_the_parameters_it_has(
     assert changes == {"epochs": "1"}
     assert (asked["motivating"][2], asked["sepsis"][2]) == ({}, {"epochs": "1", "max_per_source": "9"})
     assert folder == tmp_path / "quasar"
-    assert settings == ["latitude", *(f"hold out b_q{k}" for k in range(1, 6))]
+    assert settings == ["latitude", *hold_out_settings(quasar.EXPERIMENT)]
     assert asked["colored-mnist"][1] == ["baseline"]

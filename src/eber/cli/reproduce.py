@@ -10,6 +10,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from eber.experiments.holdout_summary import summarise_holdouts
+from eber.experiments.holdout_wording import caution, holdout_remarks
 from eber.experiments.holdouts import hold_out_settings
 from eber.experiments.parameters import parse_assignments
 from eber.experiments.registry import EXPERIMENTS, find_experiment
@@ -17,6 +19,7 @@ from eber.experiments.results import load_results, summarise
 from eber.experiments.runner import RunSummary, run, writing_outputs
 from eber.experiments.spec import Experiment
 from eber.experiments.wording import deviations, verdict
+from eber.report.holdout_tables import holdouts_as_rich
 from eber.report.page import write_report
 from eber.report.tables import as_rich
 
@@ -56,7 +59,7 @@ def reproduce(
     sensitivity: Annotated[bool, typer.Option("--sensitivity", help="Run every setting of the experiment.")] = False,
     all_holdouts: Annotated[
         bool,
-        typer.Option("--all-holdouts", help="Hold out each environment in turn too, where data are real."),
+        typer.Option("--all-holdouts", help="Hold out each environment in turn too, where data are real, and sum up."),
     ] = False,
     ablation: Annotated[bool, typer.Option("--ablation", help="Run the ablations too.")] = False,
     data: Annotated[
@@ -128,7 +131,8 @@ def _reproduce(
     )
     results = load_results(experiment, folder)
     console = Console(width=None if sys.stdout.isatty() else WIDTH)
-    for setting in summarise(results):
+    summaries = summarise(results)
+    for setting in summaries:
         console.print()
         console.print(as_rich(setting))
         console.print(verdict(setting), highlight=False, style="bold")
@@ -136,6 +140,13 @@ def _reproduce(
             console.print(finding, highlight=False, markup=False)
         for sentence in deviations(setting):
             console.print(f"- {sentence}", highlight=False)
+    for holdouts in summarise_holdouts(experiment, summaries):
+        for table in holdouts_as_rich(holdouts):
+            console.print()
+            console.print(table)
+        console.print(verdict(holdouts), highlight=False, style="bold")
+        for sentence in filter(None, (caution(holdouts), *holdout_remarks(holdouts))):
+            console.print(sentence, highlight=False, markup=False)
     with writing_outputs(folder):
         page = write_report(results)
     console.print(f"\nReport: {page}", highlight=False)

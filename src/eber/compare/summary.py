@@ -227,7 +227,7 @@ def _test(rows: list[MethodSummary], metric: Metric) -> list[MethodSummary]:
     tested = [rows[0]]
     for j, row in enumerate(rows[1:], start=1):
         t = tests[0, j]
-        test = LeaderTest(t.n_seeds, t.advantage, t.low, t.high, p.get((0, j), math.nan))
+        test = LeaderTest(t.n_units, t.advantage, t.low, t.high, p.get((0, j), math.nan))
         tested.append(MethodSummary(**{**vars(row), "test": test}))
     return tested
 

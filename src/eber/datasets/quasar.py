@@ -32,6 +32,8 @@ Binning = Literal["latitude", "longitude"]
 
 FEATURES = ("u-g", "g-r", "r-i", "i-z", "r")
 FILE_NAMES = ("skyserver.csv", "skyserver.csv.gz", "sdss17.csv.gz", "sdss17.csv")
+LATITUDE_BINS = tuple(f"b_q{k}" for k in range(1, 6))
+LONGITUDE_BINS = tuple(f"l_{low:03d}_{low + 72:03d}" for low in range(0, 360, 72))
 _BANDS = ("u", "g", "r", "i", "z")
 # What a good spectrum, good photometry and a primary detection have in these columns.
 _QUALITY = {"zwarning": 0, "clean": 1, "mode": 1}
@@ -147,9 +149,8 @@ def _galactic(ra: NDArray[np.float64], dec: NDArray[np.float64]) -> tuple[NDArra
 def _latitude_bins(latitude: NDArray[np.float64]) -> NDArray[np.str_]:
     distance = np.abs(latitude)
     inner_edges = np.quantile(distance, [0.2, 0.4, 0.6, 0.8])
-    return np.array([f"b_q{k + 1}" for k in range(5)])[np.searchsorted(inner_edges, distance, side="right")]
+    return np.array(LATITUDE_BINS)[np.searchsorted(inner_edges, distance, side="right")]
 
 
 def _longitude_bins(longitude: NDArray[np.float64]) -> NDArray[np.str_]:
-    names = np.array([f"l_{low:03d}_{low + 72:03d}" for low in range(0, 360, 72)])
-    return names[np.minimum(longitude // 72, 4).astype(int)]
+    return np.array(LONGITUDE_BINS)[np.minimum(longitude // 72, 4).astype(int)]

@@ -15,11 +15,16 @@ def hold_out(environment: str) -> str:
     return f"{_PREFIX}{environment}"
 
 
-def hold_out_each(environments: Iterable[str]) -> dict[str, Mapping[str, Value]]:
-    """One setting for each environment, by the parameter ``held_out``."""
-    return {hold_out(environment): {"held_out": environment} for environment in environments}
+def held_out(setting: str) -> str:
+    """The environment that a setting holds out, by the setting's name."""
+    return setting.removeprefix(_PREFIX)
+
+
+def hold_out_each(environments: Iterable[str], **changes: Value) -> dict[str, Mapping[str, Value]]:
+    """One setting for each environment, by the parameter ``held_out``, with the changes that all of them share."""
+    return {hold_out(environment): {"held_out": environment, **changes} for environment in environments}
 
 
 def hold_out_settings(experiment: Experiment) -> list[str]:
     """The settings of an experiment that hold out one environment each; empty where it has none."""
-    return [setting for setting in experiment.settings if setting.startswith(_PREFIX)]
+    return [setting for holdouts in experiment.holdouts.values() for setting in holdouts.settings]

@@ -21,8 +21,9 @@ from eber.experiments.data_task import ABLATIONS, FIT_PARAMETERS, Analysis, Data
 from eber.experiments.fingerprint import fingerprint_files
 from eber.experiments.fitting import CLASSIFIERS, Steps
 from eber.experiments.holdouts import hold_out
+from eber.experiments.parameters import Value
 from eber.experiments.results import Results
-from eber.experiments.spec import Experiment
+from eber.experiments.spec import Experiment, Holdouts
 from eber.report.agreement_figure import agreement_figures
 from eber.report.assignment_figure import assignment_figures
 from eber.report.figures import ReportFigure
@@ -102,6 +103,10 @@ def _others(held_out: str) -> tuple[str, ...]:
     return tuple(name for name in COHORTS if name not in (held_out, OVERLAPPING.get(held_out)))
 
 
+BY_COHORT: dict[str, Mapping[str, Value]] = {
+    hold_out(name): {"held_out": name, "train": _others(name)} for name in COHORTS
+}
+
 DISCUSSION = """\
 The paper's split leaks. 56 of the 292 held-out samples of baxter are of subjects who also gave a sample to zackular,
 which is trained on; the leak audit finds them by their subject numbers, and many of them by the features alone.
@@ -148,9 +153,18 @@ EXPERIMENT = Experiment(
     settings={
         PAPER_SPLIT: {},
         WITHOUT_ZACKULAR: {"train": ("crc_zeller", "crc_xiang")},
-        **{hold_out(name): {"held_out": name, "train": _others(name)} for name in COHORTS},
+        **BY_COHORT,
     },
     default_settings=(PAPER_SPLIT, WITHOUT_ZACKULAR),
+    holdouts={
+        "study cohorts": Holdouts(
+            tuple(BY_COHORT),
+            "baxter and zackular share subjects. Neither is trained on where the other is held out, so that nothing "
+            "leaks, but the two count some people twice: they are less than two independent environments. zeller has "
+            "the genus Sphingomonas in every sample, and its training cohorts in 2 of 494: standardised on these, it "
+            "is some 2,000 there, and decides nearly every prediction: zeller measures how a method bears that.",
+        )
+    },
     methods=tuple(CLASSIFIERS),
     ablations=ABLATIONS,
     metrics=METRICS,

@@ -10,7 +10,7 @@ from typing import Any
 from sklearn.preprocessing import StandardScaler
 
 from eber.datasets.base import MultiEnvironmentData
-from eber.datasets.quasar import FILE_NAMES, load_quasar, most_shifted_environment
+from eber.datasets.quasar import FILE_NAMES, LATITUDE_BINS, LONGITUDE_BINS, load_quasar, most_shifted_environment
 from eber.experiments.cell import Cell, CellResult
 from eber.experiments.data_paper import QUASAR
 from eber.experiments.data_task import ABLATIONS, FIT_PARAMETERS, DataTask, Split, learned_on_training
@@ -18,7 +18,7 @@ from eber.experiments.fingerprint import fingerprint_files
 from eber.experiments.fitting import CLASSIFIERS, Steps
 from eber.experiments.holdouts import hold_out_each
 from eber.experiments.results import Results
-from eber.experiments.spec import Experiment
+from eber.experiments.spec import Experiment, Holdouts
 from eber.report.agreement_figure import agreement_figures
 from eber.report.assignment_figure import assignment_figures
 from eber.report.feature_figure import draw_assigned_features
@@ -26,6 +26,8 @@ from eber.report.figures import ReportFigure
 
 MOST_SHIFTED = "most shifted"
 METRICS = ("nll", "accuracy", "ece")
+BY_LATITUDE = hold_out_each(LATITUDE_BINS, binning="latitude")
+BY_LONGITUDE = hold_out_each(LONGITUDE_BINS, binning="longitude")
 
 _load = lru_cache(maxsize=2)(load_quasar)
 
@@ -115,9 +117,14 @@ EXPERIMENT = Experiment(
     settings={
         "latitude": {},
         "longitude": {"binning": "longitude"},
-        **hold_out_each(f"b_q{k}" for k in range(1, 6)),
+        **BY_LATITUDE,
+        **BY_LONGITUDE,
     },
     default_settings=("latitude",),
+    holdouts={
+        "quintiles of latitude": Holdouts(tuple(BY_LATITUDE)),
+        "bins of longitude": Holdouts(tuple(BY_LONGITUDE)),
+    },
     methods=tuple(CLASSIFIERS),
     ablations=ABLATIONS,
     metrics=METRICS,

@@ -35,6 +35,7 @@ NOTABLE = 2.0  # differences beyond so many of the paper's standard deviations a
 _PRINTED_DIGITS = 0.0005  # the paper prints three decimals: an sd of 0.000 is one below half of the last
 
 Role = Literal["oracle", "method", "variant"]
+ROLE_ORDER: Mapping[Role, int] = {"oracle": 0, "method": 1, "variant": 2}
 
 
 @dataclass(frozen=True)
@@ -193,11 +194,7 @@ class Summary:
         """Labels of the methods with the best mean, as printed; oracles and variants do not compete."""
         quantity = next(column for column in self.columns if column.name == name)
         rows = [row for row in self.rows if row.role == "method" and name in row.estimates]
-        rows = [row for row in rows if not math.isnan(row.estimates[name].mean)]
-        if quantity.higher_is_better is None or len(rows) < 2:
-            return set()
-        top = (max if quantity.higher_is_better else min)(row.estimates[name].mean for row in rows)
-        return {row.label for row in rows if quantity.format(row.estimates[name].mean) == quantity.format(top)}
+        return quantity.best({row.label: row.estimates[name].mean for row in rows})
 
 
 def summarise(results: Results) -> list[Summary]:
@@ -231,8 +228,7 @@ def _summarise_setting(results: Results, setting: str) -> Summary:
                 paper.p_values.get(label, "") if paper else "",
             )
         )
-    order: dict[Role, int] = {"oracle": 0, "method": 1, "variant": 2}
-    rows.sort(key=lambda row: order[row.role])  # stable: within a role as declared
+    rows.sort(key=lambda row: ROLE_ORDER[row.role])  # stable: within a role as declared
     return Summary(
         setting,
         tuple(rows),

@@ -16,7 +16,7 @@ from eber.experiments.fingerprint import fingerprint_files
 from eber.experiments.fitting import CLASSIFIERS, Steps
 from eber.experiments.holdouts import hold_out, hold_out_each
 from eber.experiments.results import Results
-from eber.experiments.spec import Experiment
+from eber.experiments.spec import Experiment, Holdouts
 from eber.report.agreement_figure import agreement_figures
 from eber.report.assignment_figure import assignment_figures
 from eber.report.figures import ReportFigure
@@ -24,6 +24,7 @@ from eber.report.figures import ReportFigure
 METRICS = ("auroc", "auprc", "ece", "nll")
 ENVIRONMENTS = ("A_unknown", "A_unit1", "A_unit2", "B_unit1", "B_unit2", "B_unknown")
 PAPER_SPLIT = hold_out("A_unknown")
+BY_UNIT = hold_out_each(ENVIRONMENTS)
 LONGER_STAYS = "stays beyond 24 hours"
 
 _load = lru_cache(maxsize=2)(load_sepsis)
@@ -108,13 +109,13 @@ EXPERIMENT = Experiment(
         "selection": "training_domain_validation",
     },
     settings={
-        PAPER_SPLIT: {},
-        **{name: change for name, change in hold_out_each(ENVIRONMENTS).items() if name != PAPER_SPLIT},
+        **BY_UNIT,
         LONGER_STAYS: {"only_longer_stays": True},
         "15 epochs": {"epochs": 15},
         "all stays": {"max_per_source": 0},
     },
     default_settings=(PAPER_SPLIT,),
+    holdouts={"units of the two sources": Holdouts(tuple(BY_UNIT))},
     methods=tuple(CLASSIFIERS),
     ablations=ABLATIONS,
     metrics=METRICS,

@@ -57,6 +57,22 @@ class PaperTable:
     p_values: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Holdouts:
+    """Settings that hold out one environment of a family each, to be summed up together.
+
+    Parameters
+    ----------
+    settings : tuple of str
+        They differ in nothing but the environment that is held out, and so in what is trained on.
+    note : str
+        What a reader of their summary must know about these environments.
+    """
+
+    settings: tuple[str, ...]
+    note: str = ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
     """An experiment, declared.
@@ -71,6 +87,8 @@ class Experiment:
         Setting to the parameters it changes.
     default_settings : tuple of str
         Those that are run when none are named; empty for all.
+    holdouts : mapping
+        Family of environments to the settings that hold out one of them each.
     methods : tuple of str
         Those that are compared and tested.
     oracles : tuple of str
@@ -104,6 +122,7 @@ class Experiment:
     parameters: Mapping[str, Value]
     settings: Mapping[str, Mapping[str, Value]] = field(default_factory=lambda: {"baseline": {}})
     default_settings: tuple[str, ...] = ()
+    holdouts: Mapping[str, Holdouts] = field(default_factory=dict)
     methods: tuple[str, ...]
     oracles: tuple[str, ...] = ()
     ablations: tuple[str, ...] = ()
@@ -128,6 +147,8 @@ class Experiment:
         _require([self.reference_method], self.methods, f"{where}: reference method")
         _require([self.primary_metric], self.columns, f"{where}: primary metric")
         _require(self.default_settings, self.settings, f"{where}: default setting")
+        for family, holdouts in self.holdouts.items():
+            _require(holdouts.settings, self.settings, f"{where}: hold-out of {family}")
         _require(self.paper, self.settings, f"{where}: setting of the paper")
         for table in self.paper.values():
             for metrics in table.rows.values():

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from eber.experiments.holdout_summary import HoldoutSummary
 from eber.experiments.results import NOTABLE, Estimate, Summary
 from eber.experiments.spec import SECONDS
 from eber.metrics import Quantity
@@ -24,7 +27,17 @@ def format_p(p: float) -> str:
     return "< 0.001" if p < 0.0005 else f"{p:.3f}"
 
 
-def verdict(summary: Summary) -> str:
+def format_signed(value: float) -> str:
+    """A difference with its sign and three decimals; a dash where there is none."""
+    return "–" if math.isnan(value) else f"{value:+z.3f}".replace("-", "−")
+
+
+def format_interval(low: float, high: float) -> str:
+    """An interval of a difference; a dash where there is none."""
+    return "–" if math.isnan(low) or math.isnan(high) else f"{format_signed(low)} to {format_signed(high)}"
+
+
+def verdict(summary: Summary | HoldoutSummary) -> str:
     """How the reference method fared against the others, in no stronger words than the tests allow."""
     tested = [row for row in summary.rows if row.comparison is not None]
     if not tested:
@@ -47,13 +60,13 @@ def verdict(summary: Summary) -> str:
     label, reference = summary.primary.label, summary.reference
     sentences = []
     if groups["better"]:
-        sentences.append(f"{reference} has significantly better {label} than {_list(groups['better'])}.")
+        sentences.append(f"{reference} has significantly better {label} than {listed(groups['better'])}.")
     if groups["worse"]:
-        sentences.append(f"{reference} has worse {label} than {_list(groups['worse'])}.")
+        sentences.append(f"{reference} has worse {label} than {listed(groups['worse'])}.")
     if groups["open"]:
-        sentences.append(f"No significant advantage in {label} is shown over {_list(groups['open'])}.")
+        sentences.append(f"No significant advantage in {label} is shown over {listed(groups['open'])}.")
     if groups["untested"]:
-        sentences.append(f"Not tested: {_list(groups['untested'])}.")
+        sentences.append(f"Not tested: {listed(groups['untested'])}.")
     return " ".join(sentences)
 
 
@@ -84,22 +97,37 @@ def seeds_of(summary: Summary) -> str:
 def caption(summary: Summary) -> str:
     """What a reader must know to read the table."""
     parts = ["One seed." if seeds_of(summary) == "1 seed" else f"Mean ± standard deviation over {seeds_of(summary)}."]
-    if summary.changes:
-        changed = ", ".join(f"{name} = {value}" for name, value in summary.changes.items())
-        parts.append(f"Changed for this run: {changed}.")
+    parts += changed(summary.changes)
     if summary.source:
         parts.append(
             f"Paper: {summary.source}; in brackets our mean minus the paper's, in the paper's standard deviations."
         )
-    if any(row.comparison for row in summary.rows):
-        parts.append(
-            f"p: one-sided t-test, paired by seed, of {summary.reference} against each method on "
-            f"{summary.primary.label}, Benjamini-Yekutieli corrected over the methods of this table."
-        )
+    parts += how_tested(summary, "seed")
     if summary.penalty_weights:
         chosen = "; ".join(f"{label} {_counted(weights)}" for label, weights in summary.penalty_weights.items())
         parts.append(f"Penalty weights chosen on training environments, by seed: {chosen}.")
     return " ".join(parts)
+
+
+def changed(changes: Mapping[str, Any]) -> list[str]:
+    """A sentence on the parameters that a run changed; none where it changed none."""
+    pairs = ", ".join(f"{name} = {value}" for name, value in changes.items())
+    return [f"Changed for this run: {pairs}."] if changes else []
+
+
+def how_tested(summary: Summary | HoldoutSummary, unit: str) -> list[str]:
+    """A sentence on the tests of a table; none where nothing was tested."""
+    if not any(row.comparison for row in summary.rows):
+        return []
+    return [
+        f"p: one-sided t-test, paired by {unit}, of {summary.reference} against each method on "
+        f"{summary.primary.label}, Benjamini-Yekutieli corrected over the methods of this table."
+    ]
+
+
+def listed(items: Sequence[str]) -> str:
+    """One, two and three."""
+    return items[0] if len(items) == 1 else ", ".join(items[:-1]) + " and " + items[-1]
 
 
 def _counted(weights: tuple[float, ...]) -> str:
@@ -126,7 +154,3 @@ def _deviation(label: str, column: Quantity, estimate: Estimate, source: str) ->
 def _with_sign(p: float) -> str:
     text = format_p(p)
     return text if text.startswith("<") else f"= {text}"
-
-
-def _list(items: list[str]) -> str:
-    return items[0] if len(items) == 1 else ", ".join(items[:-1]) + " and " + items[-1]

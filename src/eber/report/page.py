@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +9,21 @@ from typing import Any
 
 from markupsafe import Markup
 
+from eber.experiments.holdout_summary import HoldoutSummary, summarise_holdouts
+from eber.experiments.holdout_wording import (
+    advantages_caption,
+    caution,
+    holdout_caption,
+    holdout_remarks,
+    holdout_title,
+)
 from eber.experiments.results import Results, Summary, summarise
 from eber.experiments.runner import FIGURES_FOLDER
-from eber.experiments.wording import caption, deviations, format_p, verdict
+from eber.experiments.wording import caption, deviations, format_interval, format_p, format_signed, verdict
 from eber.files import write_atomically
 from eber.report.figures import ReportFigure, inline_svg, save_figure
+from eber.report.holdout_figure import draw_holdouts
+from eber.report.holdout_tables import holdouts_as_latex, holdouts_as_markdown, lay_out_advantages, lay_out_holdouts
 from eber.report.score_figure import draw_scores
 from eber.report.tables import as_latex, as_markdown, lay_out
 from eber.report.templates import render
@@ -47,12 +56,17 @@ def write_report(results: Results) -> Path:
     summaries = summarise(results)
     if not summaries:
         raise ValueError(f"{folder} holds no finished cell of {experiment.name!r}: there is nothing to report yet.")
-    write_atomically(folder / MARKDOWN_FILE, as_markdown(experiment.title, summaries))
-    write_atomically(folder / LATEX_FILE, as_latex(experiment.name, summaries))
+    holdouts = summarise_holdouts(experiment, summaries)
+    write_atomically(folder / MARKDOWN_FILE, as_markdown(experiment.title, summaries) + holdouts_as_markdown(holdouts))
+    write_atomically(
+        folder / LATEX_FILE, as_latex(experiment.name, summaries) + holdouts_as_latex(experiment.name, holdouts)
+    )
     scores = {summary.setting: _save(draw_scores(results, summary), folder) for summary in summaries}
     figures = experiment.figures(results) if experiment.figures else ()
     page = folder / PAGE_FILE
-    write_atomically(page, _render(results, summaries, scores, [_save(figure, folder) for figure in figures]))
+    sections = [_section(summary, scores[summary.setting]) for summary in summaries]
+    overall = [_holdout_section(summary, _save(draw_holdouts(summary), folder)) for summary in holdouts]
+    write_atomically(page, _render(results, sections, overall, [_save(figure, folder) for figure in figures]))
     return page
 
 
@@ -62,7 +76,10 @@ def _save(figure: ReportFigure, folder: Path) -> _Picture:
 
 
 def _render(
-    results: Results, summaries: Sequence[Summary], scores: Mapping[str, _Picture], figures: Sequence[_Picture]
+    results: Results,
+    sections: Sequence[Mapping[str, Any]],
+    holdouts: Sequence[Mapping[str, Any]],
+    figures: Sequence[_Picture],
 ) -> str:
     experiment = results.experiment
     return render(
@@ -70,11 +87,12 @@ def _render(
         experiment=experiment,
         description=_paragraphs(experiment.description),
         discussion=_paragraphs(experiment.discussion),
-        sections=[_section(summary, scores[summary.setting]) for summary in summaries],
+        sections=sections,
+        holdouts=holdouts,
         figures=figures,
         warnings=_warnings(results),
         parameters=_parameters(results),
-        settings={summary.setting: experiment.settings[summary.setting] for summary in summaries},
+        settings={section["setting"]: experiment.settings[section["setting"]] for section in sections},
         run=results.run,
     )
 
@@ -96,6 +114,20 @@ def _section(summary: Summary, scores: _Picture) -> dict[str, Any]:
     }
 
 
+def _holdout_section(summary: HoldoutSummary, scores: _Picture) -> dict[str, Any]:
+    return {
+        "title": holdout_title(summary),
+        "table": lay_out_holdouts(summary),
+        "caption": holdout_caption(summary),
+        "advantages": lay_out_advantages(summary),
+        "advantages_caption": advantages_caption(summary),
+        "verdict": verdict(summary),
+        "caution": caution(summary),
+        "remarks": holdout_remarks(summary),
+        "scores": scores,
+    }
+
+
 def _tests(summary: Summary) -> list[dict[str, Any]]:
     """Rows of the table of tests: how large the advantage is, how sure, and why there is no p-value."""
     rows = []
@@ -103,14 +135,12 @@ def _tests(summary: Summary) -> list[dict[str, Any]]:
         comparison = row.comparison
         if comparison is None:
             continue
-        interval = (comparison.low, comparison.high)
-        has_interval = not any(math.isnan(bound) for bound in interval)
         rows.append(
             {
                 "method": row.label,
-                "seeds": comparison.n_seeds,
-                "advantage": "–" if math.isnan(comparison.advantage) else _signed(comparison.advantage),
-                "interval": f"{_signed(interval[0])} to {_signed(interval[1])}" if has_interval else "–",
+                "seeds": comparison.n_units,
+                "advantage": format_signed(comparison.advantage),
+                "interval": format_interval(comparison.low, comparison.high),
                 "p": format_p(comparison.p_value),
                 "p_corrected": format_p(comparison.p_corrected),
                 "reason": comparison.reason,
@@ -147,10 +177,6 @@ def _parameters(results: Results) -> list[dict[str, Any]]:
 
 def _text(value: Any) -> str:
     return ", ".join(str(item) for item in value) if isinstance(value, tuple) else str(value)
-
-
-def _signed(value: float) -> str:
-    return f"{value:+z.3f}".replace("-", "−")
 
 
 def _paragraphs(text: str) -> list[str]:

@@ -33,7 +33,7 @@ def draw_scores(results: Results, summary: Summary) -> ReportFigure:
                 axes.errorbar(paper[0], y + _OFFSET, xerr=paper[1], fmt="D", color=PALETTE[1], markersize=4, lw=1)
         axes.set_yticks(range(len(rows)), [row.label for row in rows])
         axes.set_ylim(len(rows) - 0.5, -0.5)
-        axes.set_xlabel(f"{primary.label} {_direction(primary.higher_is_better)}")
+        axes.set_xlabel(f"{primary.label} {primary.direction}".strip())
         axes.grid(axis="x", alpha=0.25, linewidth=0.6)
     shown = "Dots are seeds, vertical bars their means"
     if any(row.estimates[primary.name].paper for row in rows):
@@ -45,7 +45,3 @@ def draw_scores(results: Results, summary: Summary) -> ReportFigure:
         f"{primary.label} by method, {summary.setting}. {shown}.",
         f"{primary.label} by method, {summary.setting}. Means: {means}.",
     )
-
-
-def _direction(higher_is_better: bool | None) -> str:
-    return {True: "(higher is better)", False: "(lower is better)", None: ""}[higher_is_better]

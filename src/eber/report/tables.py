@@ -125,7 +125,7 @@ def as_markdown(title: str, summaries: Iterable[Summary]) -> str:
     """All settings as a Markdown document."""
     parts = [f"# {title}"]
     for summary in summaries:
-        parts += [f"## {summary.setting}", _markdown_table(lay_out(summary)), caption(summary)]
+        parts += [f"## {summary.setting}", markdown_table(lay_out(summary)), caption(summary)]
         if sentence := verdict(summary):
             parts.append(sentence)
         parts += summary.audit
@@ -134,8 +134,9 @@ def as_markdown(title: str, summaries: Iterable[Summary]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _markdown_table(layout: Layout) -> str:
-    heads = ["Method", *_flat_heads(layout)]
+def markdown_table(layout: Layout) -> str:
+    """One table in Markdown."""
+    heads = ["Method", *map(_markdown, _flat_heads(layout))]
     rows = [heads, ["---", *["---:"] * (len(heads) - 1)]]
     for line in layout.lines:
         rows.append([_markdown(line.label), *_flat_entries(line, layout, _markdown, "**{}**")])
@@ -171,13 +172,17 @@ def _flat_entries(line: Line, layout: Layout, escape: Callable[[str], str], bold
 
 def as_latex(name: str, summaries: Iterable[Summary]) -> str:
     """All settings as LaTeX tables; they need the package booktabs."""
-    return "\n\n".join(_latex_table(name, summary) for summary in summaries) + "\n"
+    tables = (
+        latex_table(lay_out(summary), f"{summary.setting}. {caption(summary)}", f"{name}-{summary.setting}")
+        for summary in summaries
+    )
+    return "\n\n".join(tables) + "\n"
 
 
-def _latex_table(name: str, summary: Summary) -> str:
-    layout = lay_out(summary)
+def latex_table(layout: Layout, words: str, name: str) -> str:
+    """One table in LaTeX, with its caption and with a label made of its name."""
     heads = _flat_heads(layout)
-    label = re.sub(r"[^a-z0-9]+", "-", f"{name}-{summary.setting}".lower()).strip("-")
+    label = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     body = []
     for block in layout.blocks:
         body.append(r"\midrule")
@@ -188,7 +193,7 @@ def _latex_table(name: str, summary: Summary) -> str:
         [
             r"\begin{table}",
             r"  \centering",
-            rf"  \caption{{{_latex(f'{summary.setting}. {caption(summary)}')}}}",
+            rf"  \caption{{{_latex(words)}}}",
             rf"  \label{{tab:{label}}}",
             rf"  \begin{{tabular}}{{l{'c' * len(heads)}}}",
             r"    \toprule",
@@ -227,8 +232,12 @@ def _latex(text: str) -> str:
 
 def as_rich(summary: Summary) -> RichTable:
     """One setting for the terminal, the paper's figures below ours."""
-    layout = lay_out(summary)
-    table = RichTable(title=summary.setting, caption=caption(summary), box=box.SIMPLE_HEAD, caption_justify="left")
+    return rich_table(lay_out(summary), summary.setting, caption(summary))
+
+
+def rich_table(layout: Layout, title: str, words: str) -> RichTable:
+    """One table for the terminal, with its caption."""
+    table = RichTable(title=title, caption=words, box=box.SIMPLE_HEAD, caption_justify="left")
     table.add_column("Method")
     for head in (*layout.heads, *([layout.p_head] if layout.p_head else [])):
         table.add_column(head, justify="right")
