@@ -101,7 +101,7 @@ def test_bad_input_ends_in_one_sentence_and_status_2(
 def test_data_verify_knows_the_real_files(data_dir: Path, tmp_path: Path) -> None:
     output = eber("data", "verify", "--data", str(data_dir), cwd=tmp_path)
     assert "checksum wrong" not in output
-    assert "present: sepsis/physionet2019_training.parquet" in output
+    assert "checksum right: sepsis/physionet2019_training.parquet" in output
 
 
 def test_version_and_data_list(tmp_path: Path) -> None:

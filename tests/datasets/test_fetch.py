@@ -263,7 +263,7 @@ def test_verify_tells_right_wrong_missing_and_unknown_files_apart(
         file.write(f"{'0' * 64} *test/wrong.txt\n{'0' * 64}  ./test/gone.txt\n")
     states = {finding.path: finding.state for finding in verify(tmp_path)}
     assert states == {
-        "test/file.gz": "present",
+        "test/file.gz": "checksum right",
         "test/gone.txt": "missing",
         "test/other.txt": "unknown",
         "test/wrong.txt": "checksum wrong",
@@ -287,7 +287,7 @@ def test_the_cache_folder_is_the_one_that_was_named(monkeypatch: pytest.MonkeyPa
 def test_the_real_files_are_all_right(data_dir: Path) -> None:
     findings = verify(data_dir)
     assert len(findings) >= 11
-    assert {finding.state for finding in findings} == {"present"}
+    assert {finding.state for finding in findings} == {"checksum right"}
 
 
 def test_verify_names_what_an_interrupted_download_left_undone(tmp_path: Path) -> None:

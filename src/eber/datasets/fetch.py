@@ -27,7 +27,7 @@ PART = ".part"
 """What the name of a file ends in while it is being downloaded."""
 _LEADING_BYTES = {"gzip": b"\x1f\x8b", "zip": b"PK\x03\x04"}
 
-State = Literal["present", "missing", "unfinished", "checksum wrong", "unknown"]
+State = Literal["checksum right", "missing", "unfinished", "checksum wrong", "unknown"]
 
 
 class Finding(NamedTuple):
@@ -129,7 +129,7 @@ def verify(data_dir: str | Path) -> list[Finding]:
             found = _sha256(data_dir / path)
             right = found == expected[path]
             detail = "" if right else f"sha256 is {found} instead of {expected[path]}; download it again"
-            findings.append(Finding(path, "present" if right else "checksum wrong", detail))
+            findings.append(Finding(path, "checksum right" if right else "checksum wrong", detail))
         elif path.endswith(PART):
             findings.append(Finding(path, "unfinished", "eber data fetch goes on with it"))
         elif not path.startswith(unpacked):

@@ -1,8 +1,9 @@
 """Where the data sets come from, under which licence, and whom to cite.
 
-Checksums are given where the file is fixed and its checksum is known. A SkyServer answer is made anew for each query,
-and for the archives of Zenodo and PhysioNet no checksum is at hand; for those, `eber.datasets.fetch.fetch` notes the
-checksum of the first download, and later checks are against that.
+Checksums are given where the file is fixed and its checksum is known; those of PhysioNet's archives are the ones that
+the package tsdm (R. Scholz) records for the same addresses. A SkyServer answer is made anew for each query, and for the
+archives of Zenodo no checksum is at hand; for those, `eber.datasets.fetch.fetch` notes the checksum of the first
+download, and later checks are against that.
 """
 
 from __future__ import annotations
@@ -105,10 +106,10 @@ def _microbiomehd(cohort: str) -> SourceFile:
     )
 
 
-def _physionet(part: str) -> SourceFile:
+def _physionet(part: str, sha256: str) -> SourceFile:
     # 40,336 small files are read faster from the archive than from most disks, so it stays packed.
     url = f"https://archive.physionet.org/users/shared/challenge-2019/{part}.zip"
-    return SourceFile(f"sepsis/{part}.zip", (url,), "zip")
+    return SourceFile(f"sepsis/{part}.zip", (url,), "zip", sha256)
 
 
 SOURCES = {
@@ -158,7 +159,10 @@ SOURCES = {
             citation="Reyna et al. (2020), Early Prediction of Sepsis From Clinical Data, doi 10.13026/v64v-d857",
             page="https://physionet.org/content/challenge-2019/1.0.0/",
             folder="sepsis",
-            files=(_physionet("training_setA"), _physionet("training_setB")),
+            files=(
+                _physionet("training_setA", "c0def317798312e4facc0f33ac0202b3a34f412052d9096e8b122b4d3ecb7935"),
+                _physionet("training_setB", "8a88d69a5f64bc9a87d869f527fcc2741c0712cb9a7cb1f5cdcb725336b4c8cc"),
+            ),
         ),
     )
 }
