@@ -45,18 +45,20 @@ def draw_assigned_features(
             edges = np.linspace(low, high, _BINS + 1)
             for column, name in enumerate(names):
                 axes = panels[row, column]
-                axes.hist(train.X[train.environments == name, row], edges, density=True, color="#9aa0a6")
+                of_environment = train.X[train.environments == name, row]
+                axes.hist(of_environment, edges, density=True, color="#9aa0a6", label="training environment")
                 # Both of the held-out rows in the same unit: a handful of assigned rows must not tower over the rest.
                 unit = np.full(len(test), 1 / (len(test) * (edges[1] - edges[0])))
                 for rows, look in (
-                    (np.full(len(test), True), {"color": INK, "linewidth": 0.9, "linestyle": ":"}),
-                    (assigned == name, {"color": PALETTE[1], "linewidth": 1.4}),
+                    (np.full(len(test), True), {"color": INK, "linewidth": 0.9, "linestyle": ":", "label": "held out"}),
+                    (assigned == name, {"color": PALETTE[1], "linewidth": 1.4, "label": "held out, taken for it"}),
                 ):
                     axes.hist(test.X[rows, row], edges, weights=unit[rows], histtype="step", **look)
                 axes.set_yticks([])
                 if row == 0:
                     axes.set_title(f"{name} ({shares[name]:.0%})", fontsize="small")
             panels[row, 0].set_ylabel(feature)
+        figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
     words = ", ".join(f"{share:.0%} for {name}" for name, share in shares.items())
     held_out = ", ".join(str(name) for name in test.environment_names)
     return ReportFigure(
