@@ -87,6 +87,7 @@ def test_a_malformed_assignment_is_refused(assignments: list[str]) -> None:
         ({"settings": {"rho": {"rho": 0.2}}, "paper": {}}, "no parameter 'rho'"),
         ({"default_settings": ("hard",)}, "default setting 'hard'"),
         ({"ablations": ("EBER",)}, "names a method twice"),
+        ({"ablations": ("EBER, untied",)}, "'EBER, untied' has a comma in its name"),
         ({"paper": {"baseline": PaperTable("T", {"ERM": {"loss": (1, 1)}})}}, "metric of T 'loss'"),
         ({"parameters": {"shift": None}}, "default of 'shift' is None"),
         ({"run_cell": lambda cell: CellResult({})}, "at module level"),

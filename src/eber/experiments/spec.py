@@ -144,6 +144,9 @@ class Experiment:
             override(self.parameters, changes, f"{where}, setting {setting!r}")
         if len(set(self.all_methods)) < len(self.all_methods):
             raise ValueError(f"{where} names a method twice: {', '.join(self.all_methods)}.")
+        for method in self.all_methods:
+            if "," in method:
+                raise ValueError(f"{where}: method {method!r} has a comma in its name, which separates names.")
         _require([self.reference_method], self.methods, f"{where}: reference method")
         _require([self.primary_metric], self.columns, f"{where}: primary metric")
         _require(self.default_settings, self.settings, f"{where}: default setting")
