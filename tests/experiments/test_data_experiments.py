@@ -16,9 +16,19 @@ from eber.audit import LeakWarning
 from eber.cli.main import app
 from eber.datasets.base import MultiEnvironmentData
 from eber.datasets.colored_mnist import POOLED_MIXTURE, TEST_MIXTURE, expected_score, label_rule
+from eber.estimators import PAPER_FORM
 from eber.experiments import colored_mnist, microbiome, quasar, sepsis
 from eber.experiments.cell import LEAKED_ROWS, MAIN, Cell, CellResult
-from eber.experiments.data_task import ABLATIONS, ADAPTED, FIT_PARAMETERS, DataTask, Split, learned_on_training
+from eber.experiments.data_task import (
+    ABLATIONS,
+    ADAPTED,
+    CHANGES,
+    FIT_PARAMETERS,
+    DataTask,
+    Split,
+    build_classifier,
+    learned_on_training,
+)
 from eber.experiments.driving import drive
 from eber.experiments.fingerprint import fingerprint_files
 from eber.experiments.holdouts import hold_out_settings
@@ -97,6 +107,19 @@ def test_poisoned_held_out_rows_change_nothing_but_their_own_scores(
     assert clean.scores[MAIN]["nll"] != poisoned.scores[MAIN]["nll"]
     if method == "EBER":
         np.testing.assert_array_equal(clean.arrays["assigned"][:20], poisoned.arrays["assigned"][:20])
+
+
+@pytest.mark.parametrize("method", CHANGES)
+def test_an_ablation_replaces_what_it_says_and_nothing_else(method: str, tmp_path: Path) -> None:
+    parameters = {**TOY_PARAMETERS, "poison": False}
+    whole, ablated = (build_classifier(name, {"epochs": 2}, parameters).get_params() for name in ("EBER", method))
+    assert {name: value for name, value in ablated.items() if value != whole[name]} == {
+        "env_loss_weight": 0.0,
+        **(PAPER_FORM if "plain form" in method else {}),
+        **({"objective": "decomposed"} if "decomposed" in method else {}),
+    }
+    result = drive(TOY_TASK.run(Cell("toy", "s", method, 0, parameters, "", tmp_path)))
+    assert np.isfinite(result.scores[MAIN]["nll"])
 
 
 def test_a_task_without_a_data_folder_says_so() -> None:
