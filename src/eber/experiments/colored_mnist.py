@@ -94,9 +94,9 @@ Penalty weights are chosen on 1,500 images of each training environment, a fifth
 method is then fitted with the chosen weight on all 5,000: five fits of every penalised method on all images would
 take most of the time. Rows drawn from the training environments favour small weights of IRM and V-REx, as the pooled
 rule is best on them, and large ones of Fishr, which hinder overfitting; the paper reports weights of 10, 10 and 0.01
-for IRM, V-REx and Fishr, without saying what its validation data were. With weight 10 on the same data IRM has 0.598 and 0.709, V-REx 0.574 and 0.739 (one seed), better than with
-the weights chosen here (0.606 and 0.695; 0.590 and 0.705) and, for V-REx, better than the pooled rule: the choice of
-validation data decides much of this comparison.
+for IRM, V-REx and Fishr, without saying what its validation data were. With weight 10 on the same data IRM has 0.598
+and 0.709, V-REx 0.574 and 0.739 (one seed), better than with the weights chosen here (0.606 and 0.695; 0.590 and 0.705)
+and, for V-REx, better than the pooled rule: the choice of validation data decides much of this comparison.
 """
 
 EXPERIMENT = Experiment(
