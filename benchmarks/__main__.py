@@ -15,7 +15,7 @@ from rich.table import Table
 from benchmarks.accuracy import accuracy
 from benchmarks.fits import growth, many_at_once, passes, whole_fits
 from benchmarks.predictions import prediction
-from eber.files import write_atomically
+from eber.io.files import write_atomically
 from eber.training import isolated_torch
 
 OUT = Path("bench")

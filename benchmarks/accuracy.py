@@ -9,7 +9,7 @@ import numpy as np
 
 from eber import EBERClassifier
 from eber.datasets.parametric import ParametricParameters, draw
-from eber.metrics import score
+from eber.evaluation.metrics import score
 
 WAYS: dict[str, dict[str, object]] = {
     "exact": {"coupling": "exact"},

@@ -13,7 +13,7 @@ import numpy as np
 from eber.compare.methods import LOGISTIC, QUICK, fit_method
 from eber.compare.running import evaluate_fold
 from eber.datasets.hospitals import draw_hospitals
-from eber.experiments.driving import drive
+from eber.runs.joint_fits import run_alone
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.training import read_training_table
 
@@ -29,12 +29,12 @@ def main(rows: int = 1200) -> None:
 
     held = table.environments == "Dunmore"
     for method in ("EBER", LOGISTIC):
-        scores = drive(evaluate_fold(table, held, method, seed=0, effort=QUICK)).scores["main"]
+        scores = run_alone(evaluate_fold(table, held, method, seed=0, effort=QUICK)).scores["main"]
         print(f"{method} in a hospital it has not seen: NLL {scores['nll']:.3f}, AUROC {scores['auroc']:.3f}")
 
     preprocessing = Preprocessing.fit(table.columns, table.schema)
     X = preprocessing.transform(table.columns)
-    clf = drive(fit_method("EBER", X, table.y, table.environments, seed=0, effort=QUICK)).classifier
+    clf = run_alone(fit_method("EBER", X, table.y, table.environments, seed=0, effort=QUICK)).classifier
     print("Probability of sepsis:", np.round(clf.predict_proba(X[:5])[:, 1], 2))
     print("Hospital that each resembles most:", clf.environments_[clf.predict_environment_proba(X[:5]).argmax(1)])
     print(clf.explain_uncertainty(X[:5]).round(3))

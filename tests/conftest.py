@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 _TALLY = "tally: "
 
@@ -39,3 +40,9 @@ def data_dir() -> Path:
     if not folder:
         pytest.skip("EBER_DATA does not name the folder with the real data")
     return Path(folder)
+
+
+@pytest.fixture
+def generator() -> torch.Generator:
+    """A seeded generator, for mathematics that draws."""
+    return torch.Generator().manual_seed(7)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from eber.experiments import runner
-from eber.experiments.cell import Cell
-from eber.experiments.ledger import Ledger
-from eber.experiments.spec import Experiment
-from eber.experiments.workers import Outcome, _compute
+from eber.runs import runner
+from eber.runs.cell import Cell
+from eber.runs.ledger import Ledger
+from eber.runs.spec import Experiment
+from eber.runs.workers import CellOutcome, _compute
 
 
 class OneProcess:
@@ -33,7 +33,7 @@ class OneProcess:
         self.running = cells
         self.has_idle_worker = False
 
-    def wait(self, timeout: float) -> list[tuple[Cell, Outcome]]:
+    def wait(self, timeout: float) -> list[tuple[Cell, CellOutcome]]:
         """Compute them now."""
         done = list(zip(self.running, _compute(self.running, self._experiment, self._ledger), strict=True))
         self.running, self.has_idle_worker = [], True

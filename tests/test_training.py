@@ -12,8 +12,8 @@ from torch import nn
 from eber import EBERClassifier, ERMClassifier, FishrClassifier, IRMClassifier, VRExClassifier
 from eber.datasets.parametric import ParametricParameters, draw
 from eber.exceptions import NonFiniteLossError
+from eber.nn.stack import ModuleStack
 from eber.objectives.base import Batch, LossTerms
-from eber.stack import ModuleStack
 from eber.training import AVERAGE_WARM_UP, ShuffledRows, Trainer, TrainingSettings, steps_in, train
 
 CLASSIFIERS = [EBERClassifier, ERMClassifier, IRMClassifier, VRExClassifier, FishrClassifier]

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from eber.experiments import MAIN, Cell, CellResult, Experiment, PaperTable
-from eber.experiments.holdouts import hold_out_each
-from eber.experiments.runner import run
-from eber.experiments.spec import Holdouts
+from eber.runs import MAIN, Cell, CellResult, Experiment, PaperTable
+from eber.runs.holdouts import hold_out_each
+from eber.runs.runner import run
+from eber.runs.spec import Holdouts
 
 QUALITY = {"Bayes-x": 0.1, "EBER": 0.2, "ERM": 0.5, "V-REx": 0.4, "EBER-collapsed": 0.25}
 

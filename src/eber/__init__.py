@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         IRMClassifier,
         Table,
         VRExClassifier,
-        fit_together,
+        fit_many,
     )
 
 __all__ = [
@@ -30,7 +30,7 @@ __all__ = [
     "Table",
     "VRExClassifier",
     "__version__",
-    "fit_together",
+    "fit_many",
 ]
 
 

@@ -28,10 +28,10 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, LeaveOneGroupOut, StratifiedKFold
 
 from eber.datasets.base import MultiEnvironmentData
-from eber.estimators import Table, fit_together
+from eber.estimators import Table, fit_many
 from eber.estimators.base import EnvironmentClassifier
+from eber.evaluation.metrics import negative_log_likelihood
 from eber.exceptions import NonFiniteLossError
-from eber.metrics import negative_log_likelihood
 
 Fold = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Rows to fit on, rows to validate on."""
@@ -186,7 +186,7 @@ def choose_penalty_weight(
 def _fit_all(candidates: Sequence[Any], tables: Sequence[Table]) -> list[NonFiniteLossError | None]:
     """Fit classifiers side by side, pipelines one by one; the errors of those that diverged."""
     if all(isinstance(candidate, EnvironmentClassifier) for candidate in candidates):
-        return fit_together(candidates, tables, raise_errors=False)
+        return fit_many(candidates, tables, raise_errors=False)
     errors: list[NonFiniteLossError | None] = []
     for candidate, table in zip(candidates, tables, strict=True):
         try:

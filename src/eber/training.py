@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from eber.exceptions import NonFiniteLossError
+from eber.nn.stack import ModuleStack
 from eber.objectives.base import Batch, LossTerms, Objective
-from eber.stack import ModuleStack
 
 AVERAGE_WARM_UP = 10
 """The moving average of the weights forgets its start: at step t its decay is at most t / (t + AVERAGE_WARM_UP)."""

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+
+from eber.compare import methods
+from eber.compare.methods import Effort
 from tests import messy_tables
 from tests.command_line import eber
 from tests.messy_tables import TABLES, Messy
 from tests.one_process import one_process  # noqa: F401
-
-from eber.compare import methods
-from eber.compare.methods import Effort
 
 NAMES = ["--label", "y", "--environment", "site"]
 READABLE = {name: table for name, table in TABLES.items() if not table.says}

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from tests.browser import assert_shown_and_printed, needs_browser
-from tests.command_line import eber
 
 from eber.compare.methods import Effort
+from tests.browser import assert_shown_and_printed, needs_browser
+from tests.command_line import eber
 
 NAMES = ["--label", "sepsis", "--environment", "hospital"]
 

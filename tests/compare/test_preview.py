@@ -15,8 +15,8 @@ from eber.compare.folds import FoldPlan, plan_folds
 from eber.compare.methods import Effort
 from eber.compare.running import evaluate_fold
 from eber.estimators import IRMClassifier
-from eber.experiments.driving import drive
 from eber.model_selection import SELECTION_RULES
+from eber.runs.joint_fits import run_alone
 from eber.tables.training import TrainingTable, read_training_table
 
 EFFORT = Effort(steps=4, penalty_weights=(1.0, 10.0, 100.0))
@@ -40,7 +40,7 @@ def test_as_many_fits_are_promised_as_are_made(
     complete = IRMClassifier._complete
     monkeypatch.setattr(IRMClassifier, "_complete", lambda self, *a: (made.append(1), complete(self, *a))[1])
     effort = replace(EFFORT, selection=rule)
-    drive(evaluate_fold(table, table.environments == "a", "IRM", 0, effort))
+    run_alone(evaluate_fold(table, table.environments == "a", "IRM", 0, effort))
     assert preview.fits_of("IRM", table, effort) == len(made)
     assert preview.fits_of("ERM", table, effort) == preview.fits_of("IRM", table, Effort(4, (1.0,))) == 1
 

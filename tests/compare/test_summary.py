@@ -13,8 +13,8 @@ from eber.compare.methods import BOOSTING, LOGISTIC
 from eber.compare.running import comparison
 from eber.compare.summary import ComparisonSummary, summarise_comparison
 from eber.compare.suspicions import find_suspicions
-from eber.experiments.results import Results
-from eber.metrics import METRICS
+from eber.evaluation.metrics import METRICS
+from eber.runs.results import Results
 from eber.tables.training import read_training_table
 
 FOLDS = {f"h{j}": (f"h{j}",) for j in range(8)}

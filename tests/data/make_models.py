@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 
 from eber import EBERClassifier, ERMClassifier, FishrClassifier, IRMClassifier, VRExClassifier
-from eber.bundle import Bundle, describe
 from eber.compare.methods import Effort, fit_method
 from eber.datasets.hospitals import draw_hospitals
-from eber.experiments.driving import drive
+from eber.runs.joint_fits import run_alone
+from eber.tables.model_folder import Bundle, describe
 from eber.tables.prediction import predict_file
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.training import read_training_table
@@ -67,7 +67,7 @@ def keep_bundle() -> None:
     table = read_training_table(table_file, label="sepsis", environment="hospital")
     preprocessing = Preprocessing.fit(table.columns, table.schema)
     X_table = preprocessing.transform(table.columns)
-    classifier = drive(fit_method("EBER", X_table, table.y, table.environments, 0, Effort(20, (1.0,)))).classifier
+    classifier = run_alone(fit_method("EBER", X_table, table.y, table.environments, 0, Effort(20, (1.0,)))).classifier
     scores = [{"held_out": "Ashford", "rows": 29, "nll": 0.5, "auroc": None}]
     card = describe(table, classifier, "EBER", "0" * 64, scores, ["A remark."])
     Bundle(classifier, table.schema, preprocessing, card).save(FOLDER / "bundle")

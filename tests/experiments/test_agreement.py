@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from eber.experiments.agreement import Agreement, agreement
-from eber.report.agreement_figure import draw_agreement
+from eber.experiments.figures.agreement_figure import draw_agreement
 
 
 def rows(text: str) -> NDArray[np.bool_]:

@@ -12,13 +12,11 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 from typer.testing import CliRunner
 
-from eber.audit import LeakWarning
 from eber.cli.main import app
 from eber.datasets.base import MultiEnvironmentData
 from eber.datasets.colored_mnist import POOLED_MIXTURE, TEST_MIXTURE, expected_score, label_rule
 from eber.estimators import PAPER_FORM
 from eber.experiments import colored_mnist, microbiome, quasar, sepsis
-from eber.experiments.cell import LEAKED_ROWS, MAIN, Cell, CellResult
 from eber.experiments.data_task import (
     ABLATIONS,
     ADAPTED,
@@ -29,15 +27,17 @@ from eber.experiments.data_task import (
     build_classifier,
     learned_on_training,
 )
-from eber.experiments.driving import drive
 from eber.experiments.fingerprint import fingerprint_files
-from eber.experiments.holdouts import hold_out_settings
-from eber.experiments.progress import Progress
 from eber.experiments.registry import EXPERIMENTS, find_experiment
-from eber.experiments.results import NO_LEAK, load_results, summarise
-from eber.experiments.runner import RunSummary, run
-from eber.experiments.spec import Experiment
+from eber.leaks.audit import LeakWarning
 from eber.report.page import write_report
+from eber.runs.cell import LEAKED_ROWS, MAIN, Cell, CellResult
+from eber.runs.holdouts import hold_out_settings
+from eber.runs.joint_fits import run_alone
+from eber.runs.progress import Progress
+from eber.runs.results import NO_LEAK, load_results, summarise
+from eber.runs.runner import RunSummary, run
+from eber.runs.spec import Experiment
 
 pytestmark = [
     # Fits as short as these show every sign of not being trained.
@@ -51,7 +51,7 @@ NAMES = ("colored-mnist", "quasar", "microbiome", "sepsis")
 def run_small(experiment: Experiment, method: str, data_dir: Path, setting: str = "", **changes: Any) -> CellResult:
     setting = setting or next(iter(experiment.settings))
     cell = experiment.cell(setting, method, 0, changes, data="test")
-    result = drive(experiment.run_cell(replace(cell, data_dir=data_dir)))
+    result = run_alone(experiment.run_cell(replace(cell, data_dir=data_dir)))
     experiment.check_result(cell, result)
     return result
 
@@ -95,7 +95,7 @@ def test_poisoned_held_out_rows_change_nothing_but_their_own_scores(
 ) -> None:
     """Neither preparation nor fit nor the choice of a weight may have looked at them."""
     clean, poisoned = (
-        drive(
+        run_alone(
             TOY_TASK.run(
                 Cell("toy", "s", method, 0, {**TOY_PARAMETERS, "selection": selection, "poison": poison}, "", tmp_path)
             )
@@ -118,13 +118,13 @@ def test_an_ablation_replaces_what_it_says_and_nothing_else(method: str, tmp_pat
         **(PAPER_FORM if "plain form" in method else {}),
         **({"objective": "decomposed"} if "decomposed" in method else {}),
     }
-    result = drive(TOY_TASK.run(Cell("toy", "s", method, 0, parameters, "", tmp_path)))
+    result = run_alone(TOY_TASK.run(Cell("toy", "s", method, 0, parameters, "", tmp_path)))
     assert np.isfinite(result.scores[MAIN]["nll"])
 
 
 def test_a_task_without_a_data_folder_says_so() -> None:
     with pytest.raises(ValueError, match="'toy' reads data files"):
-        drive(TOY_TASK.run(Cell("toy", "s", "ERM", 0, TOY_PARAMETERS)))
+        run_alone(TOY_TASK.run(Cell("toy", "s", "ERM", 0, TOY_PARAMETERS)))
 
 
 def test_a_fingerprint_follows_content_and_names_but_not_the_place(tmp_path: Path) -> None:

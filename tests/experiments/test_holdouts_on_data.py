@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from eber.cli.main import app
 from eber.datasets.quasar import LATITUDE_BINS, LONGITUDE_BINS, load_quasar
 from eber.experiments import microbiome, quasar, sepsis
-from eber.experiments.holdouts import held_out, hold_out
-from eber.experiments.results import NO_LEAK
-from eber.experiments.spec import Experiment
+from eber.runs.holdouts import held_out, hold_out
+from eber.runs.results import NO_LEAK
+from eber.runs.spec import Experiment
 
 
 @pytest.mark.parametrize("experiment", [microbiome.EXPERIMENT, quasar.EXPERIMENT, sepsis.EXPERIMENT])

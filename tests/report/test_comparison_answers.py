@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
-from eber.compare.intervals import half_width
-from eber.metrics import find_metric
+from eber.evaluation.intervals import half_width
+from eber.evaluation.metrics import find_metric
 from eber.report import comparison_answers as answers
 from eber.report.charts import Chart, label, new_figure
 

@@ -9,7 +9,8 @@ import matplotlib as mpl
 import pytest
 from matplotlib.figure import Figure
 
-from eber.report.figures import INK, ReportFigure, inline_svg, save_figure, style
+from eber.report.figures import INK, inline_svg, save_figure, style
+from eber.runs.figure import ReportFigure
 
 
 def draw() -> Figure:

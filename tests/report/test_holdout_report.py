@@ -6,15 +6,15 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.browser import assert_shown_and_printed, needs_browser
-from tests.toy_experiment import TOY_HOLDOUTS
 from typer.testing import CliRunner
 
 from eber.cli.main import app
-from eber.experiments.holdout_summary import HoldoutSummary, summarise_holdouts
-from eber.experiments.results import load_results, summarise
 from eber.report.holdout_figure import draw_holdouts
 from eber.report.holdout_tables import lay_out_advantages, lay_out_holdouts
+from eber.runs.holdout_summary import HoldoutSummary, summarise_holdouts
+from eber.runs.results import load_results, summarise
+from tests.browser import assert_shown_and_printed, needs_browser
+from tests.toy_experiment import TOY_HOLDOUTS
 
 NAME = "tests.toy_experiment:TOY_HOLDOUTS"
 

@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
+
+from eber.report.figures import style
+from eber.report.page import write_report
+from eber.runs.figure import ReportFigure
+from eber.runs.progress import Progress
+from eber.runs.results import Results, load_results
+from eber.runs.runner import run
 from tests.browser import assert_shown_and_printed, needs_browser
 from tests.toy_experiment import TOY
-
-from eber.experiments.progress import Progress
-from eber.experiments.results import Results, load_results
-from eber.experiments.runner import run
-from eber.report.figures import ReportFigure, style
-from eber.report.page import write_report
 
 
 def draw_figures(results: Results) -> Sequence[ReportFigure]:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from tests.toy_experiment import TOY
 
-from eber.experiments.progress import Progress
-from eber.experiments.results import Summary, load_results, summarise
-from eber.experiments.runner import run
 from eber.report.tables import as_latex, as_markdown, as_rich, lay_out
+from eber.runs.progress import Progress
+from eber.runs.results import Summary, load_results, summarise
+from eber.runs.runner import run
+from tests.toy_experiment import TOY
 
 
 @pytest.fixture(scope="module")

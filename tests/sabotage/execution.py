@@ -6,7 +6,7 @@ SABOTAGES = (
     Sabotage(
         broken="A model that was pickled beside the files is preferred to them.",
         test="tests/trust/test_fuzzed_models.py::test_a_pickle_in_a_model_folder_is_never_run",
-        file="bundle.py",
+        file="tables/model_folder.py",
         before='        """Read a folder that `save` wrote."""\n',
         after='''\
         """Read a folder that `save` wrote."""
@@ -30,7 +30,7 @@ SABOTAGES = (
     Sabotage(
         broken="What is no JSON is tried as a pickle.",
         test="tests/trust/test_fuzzed_models.py::test_a_pickle_in_a_model_folder_is_never_run",
-        file="sealed.py",
+        file="io/checksummed_json.py",
         before="        document = json.loads(data)\n",
         after="""\
         import pickle
@@ -54,7 +54,7 @@ SABOTAGES = (
     Sabotage(
         broken="Arrays of objects are read from a ledger.",
         test="tests/trust/test_fuzzed_models.py::test_a_pickle_in_a_ledger_is_never_run",
-        file="experiments/ledger.py",
+        file="runs/ledger.py",
         before="np.load(path, allow_pickle=False)",
         after="np.load(path, allow_pickle=True)",
     ),
@@ -62,27 +62,27 @@ SABOTAGES = (
         broken="Text is written into CSV files as it is.",
         test="tests/trust/test_formulas.py::test_predictions_as_csv_hold_no_formula_and_as_parquet_the_text_itself",
         file="tables/prediction.py",
-        before="answers, changed = disarm_table(answers)",
-        after="_, changed = disarm_table(answers)",
+        before="answers, changed = escape_formulas(answers)",
+        after="_, changed = escape_formulas(answers)",
     ),
     Sabotage(
         broken="A formula after a tab is overlooked.",
         test="tests/trust/test_formulas.py::test_predictions_as_csv_hold_no_formula_and_as_parquet_the_text_itself",
-        file="formulas.py",
+        file="io/spreadsheet_text.py",
         before=r"[=+\-@\t\r\n]",
         after=r"[=+\-@]",
     ),
     Sabotage(
         broken="A formula that begins with a minus is taken for a number.",
         test="tests/trust/test_formulas.py::test_predictions_as_csv_hold_no_formula_and_as_parquet_the_text_itself",
-        file="formulas.py",
+        file="io/spreadsheet_text.py",
         before=r"[=+\-@\t\r\n]",
         after=r"[=+@\t\r\n]",
     ),
     Sabotage(
         broken="Text that has an apostrophe already gets none, so that it cannot be told from what got one.",
         test="tests/trust/test_formulas.py::test_predictions_as_csv_hold_no_formula_and_as_parquet_the_text_itself",
-        file="formulas.py",
+        file="io/spreadsheet_text.py",
         before="r\"^'*[=",
         after='r"^[=',
     ),

@@ -5,22 +5,22 @@ from tests.sabotage.sabotage import Sabotage
 SABOTAGES = (
     Sabotage(
         broken="A cell's file is named by hash(), another in every process: cells are computed and counted again.",
-        test="tests/experiments/test_faults.py::test_killed_twenty_times_and_resumed_it_gives_the_same_scores",
-        file="experiments/cell.py",
+        test="tests/runs/test_faults.py::test_killed_twenty_times_and_resumed_it_gives_the_same_scores",
+        file="runs/cell.py",
         before="hashlib.sha256(json.dumps(self.identity, sort_keys=True).encode()).hexdigest()",
         after='f"{hash(json.dumps(self.identity, sort_keys=True)) % 2**64:016x}"',
     ),
     Sabotage(
         broken="A lock is a file that must not exist: a killed run's cells stay claimed for ever.",
-        test="tests/experiments/test_faults.py::test_killed_twenty_times_and_resumed_it_gives_the_same_scores",
-        file="files.py",
+        test="tests/runs/test_faults.py::test_killed_twenty_times_and_resumed_it_gives_the_same_scores",
+        file="io/files.py",
         before="os.O_RDWR | os.O_CREAT, 0o644",
         after="os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644",
     ),
     Sabotage(
         broken="A run begins by removing the cells of an earlier one.",
-        test="tests/experiments/test_faults.py::test_killed_twenty_times_and_resumed_it_gives_the_same_scores",
-        file="experiments/runner.py",
+        test="tests/runs/test_faults.py::test_killed_twenty_times_and_resumed_it_gives_the_same_scores",
+        file="runs/runner.py",
         before="    ledger = Ledger(out)\n",
         after="""\
     ledger = Ledger(out)
@@ -53,56 +53,56 @@ SABOTAGES = (
     Sabotage(
         broken="`fit` removes the model that is there before it fits another.",
         test="tests/trust/test_killed_commands.py::test_a_killed_fit_leaves_the_old_model_or_the_new",
-        file="bundle.py",
+        file="tables/model_folder.py",
         before="    with sole_writer(folder):\n        pass\n",
         after="    with sole_writer(folder):\n        (folder / TABLE_FILE).unlink(missing_ok=True)\n",
     ),
     Sabotage(
         broken="Predictions are written in place.",
         test="tests/trust/test_killed_commands.py::test_killed_predictions_are_not_there_or_whole",
-        file="files.py",
+        file="io/files.py",
         before='path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")',
         after="path",
     ),
     Sabotage(
         broken="What a killed writer left is not swept.",
         test="tests/trust/test_killed_commands.py::test_killed_predictions_are_not_there_or_whole",
-        file="files.py",
+        file="io/files.py",
         before="        sweep_temporaries(path)\n        yield\n",
         after="        yield\n",
     ),
     Sabotage(
         broken="Nobody is told which cell is damaged.",
         test="tests/trust/test_damaged_results.py::test_damaged_cells_are_named_computed_again_and_counted_once",
-        file="experiments/runner.py",
+        file="runs/runner.py",
         before='            self._progress.note(f"{error}: it is computed again.")\n',
         after="",
     ),
     Sabotage(
         broken="The checksum of a cell is not compared with its content.",
         test="tests/trust/test_damaged_results.py::test_damaged_cells_are_named_computed_again_and_counted_once",
-        file="experiments/ledger.py",
+        file="runs/ledger.py",
         before='intact = document["checksum"] == _checksum(payload)',
         after='intact = bool(document["checksum"])',
     ),
     Sabotage(
         broken="The arrays of a cell are looked for and not compared with their checksum.",
         test="tests/trust/test_damaged_results.py::test_damaged_cells_are_named_computed_again_and_counted_once",
-        file="experiments/ledger.py",
+        file="runs/ledger.py",
         before="(not arrays.exists() or hashlib.sha256(arrays.read_bytes()).hexdigest() != arrays_digest)",
         after="not arrays.exists()",
     ),
     Sabotage(
         broken="Cells that were computed again also count as found.",
         test="tests/trust/test_damaged_results.py::test_damaged_cells_are_named_computed_again_and_counted_once",
-        file="experiments/runner.py",
+        file="runs/runner.py",
         before="finished - self._computed, self._failures",
         after="finished, self._failures",
     ),
     Sabotage(
         broken="One damaged cell has all cells computed again.",
         test="tests/trust/test_damaged_results.py::test_damaged_cells_are_named_computed_again_and_counted_once",
-        file="experiments/runner.py",
+        file="runs/runner.py",
         before="            return False\n",
         after="""\
             for other in self._cells:

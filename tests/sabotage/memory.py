@@ -69,7 +69,7 @@ SABOTAGES = (
     Sabotage(
         broken="Only the widths of a network are compared with its weights, not the layers between them.",
         test="tests/trust/test_fuzzed_models.py::test_a_forged_size_does_not_fill_the_memory",
-        file="estimators/trial.py",
+        file="estimators/load_checks.py",
         before="if any(a * b > n_weights for a, b in itertools.pairwise(widths)):",
         after="if any(width > 10**9 + n_weights for width in widths):",
     ),

@@ -34,7 +34,7 @@ SABOTAGES = (
     Sabotage(
         broken="p(e|x) is worked out without care for overflow.",
         test="tests/trust/test_numbers.py::test_every_classifier_gives_probabilities_or_advice",
-        file="model.py",
+        file="method/model.py",
         before="        return torch.log_softmax(self.environment_gain * self.h(x), 0)\n",
         after="""\
         odds = torch.exp(self.environment_gain * self.h(x))
@@ -51,7 +51,7 @@ SABOTAGES = (
     Sabotage(
         broken="Quadrature is used in any dimension, and has no rule beyond two.",
         test="tests/trust/test_numbers.py::test_any_latent_dimension",
-        file="inference.py",
+        file="method/inference.py",
         before='(method == "auto" and latent_dim <= MAX_QUADRATURE_DIM)',
         after='method == "auto"',
     ),

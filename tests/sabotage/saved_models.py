@@ -20,14 +20,14 @@ SABOTAGES = (
     Sabotage(
         broken="Predictions are integrated with fewer nodes.",
         test="tests/trust/test_saved_models.py::test_a_model_of_version_1_answers_as_it_did",
-        file="inference.py",
+        file="method/inference.py",
         before="{1: 32, 2: 16}",
         after="{1: 32, 2: 4}",
     ),
     Sabotage(
         broken="A layer of the networks has another name.",
         test="tests/trust/test_saved_models.py::test_a_model_of_version_1_answers_as_it_did[ERMClassifier-mlp]",
-        file="networks.py",
+        file="nn/networks.py",
         before="        self.network = network\n",
         after="        self.network = self.model = network\n",
     ),
@@ -41,7 +41,7 @@ SABOTAGES = (
     Sabotage(
         broken="The format of a model folder has a new version, and the old one is refused.",
         test="tests/trust/test_saved_models.py::test_a_model_folder_of_version_1_predicts_as_it_did",
-        file="bundle.py",
+        file="tables/model_folder.py",
         before='FORMAT, FORMAT_VERSION = "eber-table-model", 1\n',
         after='FORMAT, FORMAT_VERSION = "eber-table-model", 2\n',
     ),
@@ -62,16 +62,16 @@ SABOTAGES = (
     Sabotage(
         broken="A model is locked while it is read.",
         test="tests/trust/test_saved_models.py::test_loading_writes_nothing",
-        file="bundle.py",
-        before="content = read_sealed(folder / TABLE_FILE, FORMAT, FORMAT_VERSION, AGAIN, ModelFileError)",
+        file="tables/model_folder.py",
+        before="content = read_checksummed(folder / TABLE_FILE, FORMAT, FORMAT_VERSION, AGAIN, ModelFileError)",
         after="""\
 with sole_writer(folder):
-                content = read_sealed(folder / TABLE_FILE, FORMAT, FORMAT_VERSION, AGAIN, ModelFileError)""",
+                content = read_checksummed(folder / TABLE_FILE, FORMAT, FORMAT_VERSION, AGAIN, ModelFileError)""",
     ),
     Sabotage(
         broken="The card is written anew when a model is loaded.",
         test="tests/trust/test_saved_models.py::test_loading_writes_nothing",
-        file="bundle.py",
+        file="tables/model_folder.py",
         before="            _answer_one_row(bundle)\n",
         after="            _answer_one_row(bundle)\n            (folder / CARD_PAGE).write_text(card_page(card))\n",
     ),

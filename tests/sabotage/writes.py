@@ -6,17 +6,17 @@ SABOTAGES = (
     Sabotage(
         broken="The classifier is written over that of the old model.",
         test="tests/trust/test_broken_writes.py::test_a_save_over_a_model_leaves_the_old_or_the_new",
-        file="bundle.py",
+        file="tables/model_folder.py",
         before='place = folder / f"{CLASSIFIER_FOLDER}-{digest[:16]}"',
         after='place = folder / f"{CLASSIFIER_FOLDER}-{0:016x}"',
     ),
     Sabotage(
         broken="The old classifier is removed before the new model is in place.",
         test="tests/trust/test_broken_writes.py::test_a_save_over_a_model_leaves_the_old_or_the_new",
-        file="bundle.py",
+        file="tables/model_folder.py",
         before="""\
             (folder / CARD_PAGE).unlink(missing_ok=True)  # rather none than one of another fit
-            write_atomically(folder / TABLE_FILE, seal(content, FORMAT, FORMAT_VERSION))
+            write_atomically(folder / TABLE_FILE, encode_checksummed(content, FORMAT, FORMAT_VERSION))
             write_atomically(folder / CARD_PAGE, card_page(self.card, self.preprocessing))
             for stale in folder.glob(f"{CLASSIFIER_FOLDER}-*"):
                 if stale != place:
@@ -27,35 +27,35 @@ SABOTAGES = (
                 if stale != place:
                     shutil.rmtree(stale)
             (folder / CARD_PAGE).unlink(missing_ok=True)  # rather none than one of another fit
-            write_atomically(folder / TABLE_FILE, seal(content, FORMAT, FORMAT_VERSION))
+            write_atomically(folder / TABLE_FILE, encode_checksummed(content, FORMAT, FORMAT_VERSION))
             write_atomically(folder / CARD_PAGE, card_page(self.card, self.preprocessing))
 """,
     ),
     Sabotage(
         broken="A new file is copied over the old one and not renamed.",
         test="tests/trust/test_broken_writes.py::test_a_save_over_a_model_leaves_the_old_or_the_new",
-        file="files.py",
+        file="io/files.py",
         before="        os.replace(temporary, path)\n",
         after="        path.write_bytes(temporary.read_bytes())\n        temporary.unlink()\n",
     ),
     Sabotage(
         broken="The classifier of the old model is never removed.",
         test="tests/trust/test_broken_writes.py::test_a_save_over_a_model_leaves_the_old_or_the_new",
-        file="bundle.py",
+        file="tables/model_folder.py",
         before="                    shutil.rmtree(stale)\n",
         after="                    continue\n",
     ),
     Sabotage(
         broken="The file that makes a folder a model is written before the classifier.",
         test="tests/trust/test_broken_writes.py::test_a_first_save_leaves_no_model_or_a_whole_one",
-        file="bundle.py",
+        file="tables/model_folder.py",
         before="""\
             write_files(place, files)
             (folder / CARD_PAGE).unlink(missing_ok=True)  # rather none than one of another fit
-            write_atomically(folder / TABLE_FILE, seal(content, FORMAT, FORMAT_VERSION))
+            write_atomically(folder / TABLE_FILE, encode_checksummed(content, FORMAT, FORMAT_VERSION))
 """,
         after="""\
-            write_atomically(folder / TABLE_FILE, seal(content, FORMAT, FORMAT_VERSION))
+            write_atomically(folder / TABLE_FILE, encode_checksummed(content, FORMAT, FORMAT_VERSION))
             (folder / CARD_PAGE).unlink(missing_ok=True)  # rather none than one of another fit
             write_files(place, files)
 """,
@@ -63,28 +63,28 @@ SABOTAGES = (
     Sabotage(
         broken="The file that makes a folder a model is written in place.",
         test="tests/trust/test_broken_writes.py::test_a_first_save_leaves_no_model_or_a_whole_one",
-        file="bundle.py",
-        before="write_atomically(folder / TABLE_FILE, seal(content, FORMAT, FORMAT_VERSION))",
-        after="(folder / TABLE_FILE).write_bytes(seal(content, FORMAT, FORMAT_VERSION))",
+        file="tables/model_folder.py",
+        before="write_atomically(folder / TABLE_FILE, encode_checksummed(content, FORMAT, FORMAT_VERSION))",
+        after="(folder / TABLE_FILE).write_bytes(encode_checksummed(content, FORMAT, FORMAT_VERSION))",
     ),
     Sabotage(
         broken="A folder that a killed save has left is refused by the next one.",
         test="tests/trust/test_broken_writes.py::test_a_first_save_leaves_no_model_or_a_whole_one",
-        file="bundle.py",
+        file="tables/model_folder.py",
         before="[path for path in folder.iterdir() if not _OURS.fullmatch(path.name)]",
         after="list(folder.iterdir())",
     ),
     Sabotage(
         broken="Predictions are written in place.",
         test="tests/trust/test_broken_writes.py::test_predictions_are_whole_or_not_there",
-        file="files.py",
+        file="io/files.py",
         before='path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")',
         after="path",
     ),
     Sabotage(
         broken="What a killed writer left is not swept.",
         test="tests/trust/test_broken_writes.py::test_predictions_are_whole_or_not_there",
-        file="files.py",
+        file="io/files.py",
         before="        sweep_temporaries(path)\n        yield\n",
         after="        yield\n",
     ),
@@ -98,14 +98,14 @@ SABOTAGES = (
     Sabotage(
         broken="The file that says that a cell is finished is written in place.",
         test="tests/trust/test_broken_writes.py::test_a_cell_is_finished_or_not",
-        file="experiments/ledger.py",
+        file="runs/ledger.py",
         before="write_atomically(path, json.dumps(",
         after="path.write_text(json.dumps(",
     ),
     Sabotage(
         broken="A cell is called finished before its arrays are written.",
         test="tests/trust/test_broken_writes.py::test_a_cell_is_finished_or_not",
-        file="experiments/ledger.py",
+        file="runs/ledger.py",
         before="""\
             write_atomically(arrays_path, packed)
         else:
@@ -119,28 +119,28 @@ SABOTAGES = (
     Sabotage(
         broken="What a killed writer of a cell left is not swept.",
         test="tests/trust/test_broken_writes.py::test_a_cell_is_finished_or_not",
-        file="experiments/ledger.py",
+        file="runs/ledger.py",
         before="                sweep_temporaries(path)\n",
         after="",
     ),
     Sabotage(
         broken="A file is renamed without waiting for its content to reach the disk.",
         test="tests/trust/test_broken_writes.py::test_content_is_on_the_disk_before_it_takes_its_name_and_then_the_name_is",
-        file="files.py",
+        file="io/files.py",
         before="        _sync(temporary)\n",
         after="",
     ),
     Sabotage(
         broken="Nobody waits for the renaming itself to reach the disk.",
         test="tests/trust/test_broken_writes.py::test_content_is_on_the_disk_before_it_takes_its_name_and_then_the_name_is",
-        file="files.py",
+        file="io/files.py",
         before="        _sync(path.parent)  # so that the renaming itself survives a loss of power\n",
         after="        pass\n",
     ),
     Sabotage(
         broken="A cell's arrays are written without waiting for the disk.",
         test="tests/trust/test_broken_writes.py::test_content_is_on_the_disk_before_it_takes_its_name_and_then_the_name_is",
-        file="experiments/ledger.py",
+        file="runs/ledger.py",
         before="write_atomically(arrays_path, packed)",
         after="arrays_path.write_bytes(packed)",
     ),
@@ -154,28 +154,28 @@ SABOTAGES = (
     Sabotage(
         broken="An error of the system does not say which file could not be written.",
         test="tests/trust/test_full_disks.py::test_a_full_disk_is_said_and_leaves_nothing_half_done",
-        file="files.py",
+        file="io/files.py",
         before="raise OSError(error.errno, os.strerror(error.errno), str(path)) from error",
         after="raise OSError(error.errno, os.strerror(error.errno)) from error",
     ),
     Sabotage(
         broken="A write that fails leaves its temporary file.",
         test="tests/trust/test_full_disks.py::test_a_full_disk_is_said_and_leaves_nothing_half_done",
-        file="files.py",
+        file="io/files.py",
         before="    except BaseException as error:\n        temporary.unlink(missing_ok=True)\n",
         after="    except BaseException as error:\n",
     ),
     Sabotage(
         broken="Lock files stay.",
         test="tests/trust/test_full_disks.py::test_a_full_disk_is_said_and_leaves_nothing_half_done",
-        file="files.py",
+        file="io/files.py",
         before="        path.unlink(missing_ok=True)\n        os.close(descriptor)\n",
         after="        os.close(descriptor)\n",
     ),
     Sabotage(
         broken="A cell that cannot be written takes the finished ones with it.",
         test="tests/trust/test_full_disks.py::test_a_full_disk_loses_no_finished_cell",
-        file="experiments/runner.py",
+        file="runs/runner.py",
         before="            self._failures[str(cell)] = outcome.cause\n",
         after="""\
             self._failures[str(cell)] = outcome.cause
@@ -186,7 +186,7 @@ SABOTAGES = (
     Sabotage(
         broken="The run after the full disk begins anew.",
         test="tests/trust/test_full_disks.py::test_a_full_disk_loses_no_finished_cell",
-        file="experiments/runner.py",
+        file="runs/runner.py",
         before="    ledger = Ledger(out)\n",
         after="""\
     ledger = Ledger(out)
@@ -204,7 +204,7 @@ SABOTAGES = (
     Sabotage(
         broken="`fit` makes its folder and does not see whether it can be written to.",
         test="tests/trust/test_full_disks.py::test_a_folder_that_may_not_be_written_to_is_said_at_once[fit]",
-        file="bundle.py",
+        file="tables/model_folder.py",
         before="    with sole_writer(folder):\n        pass\n",
         after="",
     ),

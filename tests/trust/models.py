@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from eber.bundle import Bundle, describe
 from eber.compare.methods import Effort, fit_method
 from eber.datasets.hospitals import draw_hospitals
 from eber.datasets.parametric import ParametricParameters, draw
-from eber.experiments.driving import drive
+from eber.runs.joint_fits import run_alone
+from eber.tables.model_folder import Bundle, describe
 from eber.tables.prediction import predict_file
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.training import read_training_table
@@ -40,7 +40,7 @@ def fitted_bundle(folder: Path, method: str = "EBER", seed: int = 0) -> Bundle:
     table = read_training_table(hospitals(folder), label="sepsis", environment="hospital")
     preprocessing = Preprocessing.fit(table.columns, table.schema)
     X = preprocessing.transform(table.columns)
-    classifier = drive(fit_method(method, X, table.y, table.environments, seed, Effort(5, (1.0,)))).classifier
+    classifier = run_alone(fit_method(method, X, table.y, table.environments, seed, Effort(5, (1.0,)))).classifier
     return Bundle(classifier, table.schema, preprocessing, describe(table, classifier, method, "abc", [], []))
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eber.bundle import Bundle
 from eber.compare.record import ComparisonRecord
-from eber.experiments.ledger import Ledger
+from eber.runs.ledger import Ledger
+from eber.tables.model_folder import Bundle
 from eber.tables.prediction import predict_file
 from tests.toy_experiment import TOY, run_cell
 

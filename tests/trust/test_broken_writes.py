@@ -12,8 +12,8 @@ import pytest
 
 from eber.compare.record import ComparisonRecord
 from eber.exceptions import ModelFileError
-from eber.experiments.ledger import Ledger
-from eber.files import write_atomically
+from eber.io.files import write_atomically
+from eber.runs.ledger import Ledger
 from tests.toy_experiment import TOY, run_cell
 from tests.trust.models import fitted_bundle, new_patients, predictions
 from tests.trust.processes import every_step

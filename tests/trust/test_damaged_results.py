@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from eber.compare.record import RECORD_FILE, ComparisonRecord
-from eber.experiments.ledger import Ledger
-from eber.experiments.progress import Progress
-from eber.experiments.results import load_results
-from eber.experiments.runner import run
+from eber.runs.ledger import Ledger
+from eber.runs.progress import Progress
+from eber.runs.results import load_results
+from eber.runs.runner import run
 from tests.toy_experiment import TOY
 from tests.trust.effort import times
 from tests.trust.mutations import mutants

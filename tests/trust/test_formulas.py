@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eber.experiments.progress import Progress
-from eber.experiments.results import load_results
-from eber.experiments.runner import run
-from eber.formulas import arm, disarm, disarm_table
+from eber.io.spreadsheet_text import escape_formula, escape_formulas, unescape_formula
+from eber.runs.progress import Progress
+from eber.runs.results import load_results
+from eber.runs.runner import run
 from eber.tables.prediction import predict_file
 from tests.toy_experiment import TOY
 from tests.trust.models import fitted_bundle, new_patients
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::eber.exceptions.FitWarning")
 
 
 def test_formulas_get_an_apostrophe_and_nothing_else_changes() -> None:
-    table, changed = disarm_table(pa.table({"=evil": [*HOSTILE, *HARMLESS, None], "n": range(16)}))
+    table, changed = escape_formulas(pa.table({"=evil": [*HOSTILE, *HARMLESS, None], "n": range(16)}))
     assert changed == len(HOSTILE)
     assert table.column_names == ["'=evil", "n"]
     assert table.column(0).to_pylist() == [*(f"'{text}" for text in HOSTILE), *HARMLESS, None]
@@ -36,9 +36,9 @@ def test_formulas_get_an_apostrophe_and_nothing_else_changes() -> None:
 
 @given(st.text(max_size=8) | st.text("=+-@'\t\r\n1.e", max_size=6))
 def test_no_text_is_left_that_a_spreadsheet_computes_and_none_is_lost(text: str) -> None:
-    (after,) = disarm_table(pa.table({"x": pa.array([text])}))[0].column(0).to_pylist()
-    assert after == disarm(text)
-    assert arm(after) == text
+    (after,) = escape_formulas(pa.table({"x": pa.array([text])}))[0].column(0).to_pylist()
+    assert after == escape_formula(text)
+    assert unescape_formula(after) == text
     if after[:1] in ("=", "@", "\t", "\r", "\n") or (after[:1] in ("+", "-") and len(after) > 1):
         float(after.replace(",", "."))  # a number is none
 

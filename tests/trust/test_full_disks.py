@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from eber.bundle import Bundle
+from eber.tables.model_folder import Bundle
 from tests.trust.effort import times
 from tests.trust.models import NAMES, fitted_bundle, hospitals, new_patients
 from tests.trust.processes import eber_command

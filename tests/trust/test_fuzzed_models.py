@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from eber import EBERClassifier, ERMClassifier
-from eber.bundle import FORMAT as TABLE_FORMAT
-from eber.bundle import TABLE_FILE, Bundle
 from eber.estimators.persistence import FORMAT, MANIFEST
 from eber.exceptions import ModelFileError
-from eber.experiments.ledger import DamagedCellError, Ledger
-from eber.sealed import seal
+from eber.io.checksummed_json import encode_checksummed
+from eber.runs.ledger import DamagedCellError, Ledger
+from eber.tables.model_folder import FORMAT as TABLE_FORMAT
+from eber.tables.model_folder import TABLE_FILE, Bundle
 from eber.tables.prediction import predict_file
 from tests.toy_experiment import TOY, run_cell
 from tests.trust.effort import times
@@ -86,7 +86,7 @@ def test_a_forged_model_is_refused_or_predicts(
     rng = np.random.default_rng(3)
     count = times(150, 5000)
     for _ in range(count):
-        (folder / file).write_bytes(seal(changed_document(content, rng), format_, 1))
+        (folder / file).write_bytes(encode_checksummed(changed_document(content, rng), format_, 1))
         with refused_or_read(""):
             use(folder, name)
     allowed = {"model", "answers.parquet", "new.csv"}
@@ -99,7 +99,7 @@ def test_a_forged_size_does_not_fill_the_memory(folders: dict[str, Path], tmp_pa
     folder = shutil.copytree(folders["ERM"], tmp_path / "model")
     content = json.loads((folder / MANIFEST).read_bytes())["content"]
     content["fit_parameters"].update(hidden_dims=[10**6], representation_dim=10**6)
-    (folder / MANIFEST).write_bytes(seal(content, FORMAT, 1))
+    (folder / MANIFEST).write_bytes(encode_checksummed(content, FORMAT, 1))
     with pytest.raises(ModelFileError, match="weights are fewer"):
         ERMClassifier.load(folder)
 
@@ -117,7 +117,7 @@ def test_a_forged_model_without_a_latent_or_environments_is_refused(
     folder = shutil.copytree(folders["EBER"], tmp_path / "model")
     content = json.loads((folder / MANIFEST).read_bytes())["content"]
     content["attributes"][name] = value
-    (folder / MANIFEST).write_bytes(seal(content, FORMAT, 1))
+    (folder / MANIFEST).write_bytes(encode_checksummed(content, FORMAT, 1))
     with pytest.raises(ModelFileError, match=message):
         EBERClassifier.load(folder)
 
@@ -133,7 +133,7 @@ class Trap:
 
 
 def test_a_pickle_in_a_model_folder_is_never_run(folders: dict[str, Path], tmp_path: Path) -> None:
-    """Beside the files, and in the place of each of them. For a classifier alone see tests/test_damaged_models.py."""
+    """Beside the files, and in the place of each of them. See also estimators/test_damaged_models.py."""
     trap = pickle.dumps(Trap(tmp_path / "sprung"))
     folder = shutil.copytree(folders["bundle"], tmp_path / "model")
     for place in (folder, *folder.glob("classifier-*")):

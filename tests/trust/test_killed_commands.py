@@ -116,7 +116,7 @@ def reproduce(folder: Path) -> list[Any]:
 
 @pytest.mark.parametrize("command", [compare, reproduce])
 def test_a_killed_run_goes_on_where_it_was(command: Callable[[Path], list[Any]], tmp_path: Path, tally: Tally) -> None:
-    """The runner itself is killed twenty times in tests/experiments/test_faults.py."""
+    """The runner itself is killed twenty times in tests/runs/test_faults.py."""
     arguments, killer = command(tmp_path), Killer(tmp_path, 2)
     seconds = killer.in_peace(*arguments, tmp_path / "peace")
     whole = (tmp_path / "peace" / "cells.csv").read_bytes()

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 import eber
-from eber.bundle import Bundle
 from eber.tables.columns import as_numbers
+from eber.tables.model_folder import Bundle
 from eber.tables.prediction import predict_file
 
 FOLDER = Path(__file__).parent.parent / "data" / "models-v1"

@@ -11,14 +11,14 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from eber.audit import LeakAudit, leak_audit
 from eber.compare.methods import METHODS
 from eber.compare.running import comparison
 from eber.compare.summary import ComparisonSummary, summarise_comparison
 from eber.datasets.base import MultiEnvironmentData
-from eber.experiments.results import Results
-from eber.metrics import METRICS
-from eber.significance import compare
+from eber.evaluation.metrics import METRICS
+from eber.evaluation.significance import compare
+from eber.leaks.audit import LeakAudit, leak_audit
+from eber.runs.results import Results
 from tests.trust.effort import times
 
 Tally = Callable[[str, int], None]
@@ -196,7 +196,7 @@ def audit(X: NDArray[np.float64], m: int) -> LeakAudit:
 def test_the_leak_audit_cries_wolf_in_one_data_set_of_a_hundred_at_most(
     kind: Callable[..., NDArray[np.float64]], tally: Tally
 ) -> None:
-    """Independent rows, small and middling. Rows without a value of their own: see tests/test_audit.py."""
+    """Independent rows, small and middling. Rows without a value of their own: see tests/leaks/test_audit.py."""
     alarms = total = 0
     for m, n, short in ((3, 25, 40), (4, 100, 24)):
         for seed in range(times(short, 400)):

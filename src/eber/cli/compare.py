@@ -63,9 +63,9 @@ def compare(
     from eber.compare.preview import expected_seconds
     from eber.compare.record import record_comparison
     from eber.compare.suspicions import find_suspicions
-    from eber.experiments.runner import run, writing_outputs
-    from eber.experiments.spec import choose
-    from eber.metrics import find_metric
+    from eber.evaluation.metrics import find_metric
+    from eber.runs.runner import run, writing_outputs
+    from eber.runs.spec import choose
     from eber.tables.files import open_table
     from eber.tables.training import read_training_table
 
@@ -111,10 +111,10 @@ def show(folder: Path, record: ComparisonRecord) -> None:
     from rich.console import Console
 
     from eber.compare.summary import summarise_comparison
-    from eber.experiments.results import load_results
-    from eber.experiments.runner import writing_outputs
     from eber.report.comparison_page import write_comparison_page
     from eber.report.comparison_tables import ranking_for_terminal
+    from eber.runs.results import load_results
+    from eber.runs.runner import writing_outputs
 
     results = load_results(record.experiment, folder)
     summary = summarise_comparison(results)

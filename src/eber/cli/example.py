@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from eber.files import write_atomically
+from eber.io.files import write_atomically
 
 
 def example(

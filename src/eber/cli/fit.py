@@ -44,15 +44,15 @@ def fit(
     import numpy as np
     import torch
 
-    from eber.bundle import Bundle, describe, prepare_folder
     from eber.compare.folds import FoldPlan, plan_folds
     from eber.compare.methods import fit_method
     from eber.compare.running import evaluate_fold
-    from eber.experiments.cell import MAIN
-    from eber.experiments.driving import drive
-    from eber.experiments.fitting import CLASSIFIERS
-    from eber.experiments.spec import choose
+    from eber.runs.cell import MAIN
+    from eber.runs.fitting import CLASSIFIERS
+    from eber.runs.joint_fits import run_alone
+    from eber.runs.spec import choose
     from eber.tables.files import open_table
+    from eber.tables.model_folder import Bundle, describe, prepare_folder
     from eber.tables.preprocessing import Preprocessing
     from eber.tables.training import fingerprint, read_training_table
 
@@ -81,14 +81,14 @@ def fit(
         warnings.simplefilter("always", UserWarning)
         for fold, members in plan.folds.items():
             held = np.isin(data.environments, members)
-            result = drive(evaluate_fold(data, held, chosen, seed, effort))
+            result = run_alone(evaluate_fold(data, held, chosen, seed, effort))
             measured = {name: result.scores[MAIN][name] for name in CARD_METRICS}
             entries.append({"held_out": fold, "rows": int(held.sum()), **_without_nan(measured)})
             typer.echo(f"{chosen} without {fold}: {_shown(measured)} on it", err=True)
         caught.clear()  # warnings of these fits are about other training rows than the model's
         preprocessing = Preprocessing.fit(data.columns, data.schema)
         X = preprocessing.transform(data.columns)
-        fitted = drive(fit_method(chosen, X, data.y, data.environments, seed, effort))
+        fitted = run_alone(fit_method(chosen, X, data.y, data.environments, seed, effort))
         messages = list(dict.fromkeys(str(warning.message) for warning in caught))
     for message in messages:
         typer.secho(f"Warning: {message}", fg=typer.colors.YELLOW, err=True)

@@ -29,9 +29,9 @@ def predict(
     """Predict every row of a table; neither labels nor environments are needed in it."""
     import torch
 
-    from eber.bundle import Bundle
     from eber.exceptions import AdaptationWarning
     from eber.tables.files import open_table
+    from eber.tables.model_folder import Bundle
     from eber.tables.prediction import predict_file
 
     torch.set_num_threads(1)

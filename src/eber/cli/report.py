@@ -17,9 +17,9 @@ def report(
     from eber.compare.record import RECORD_FILE, ComparisonRecord
     from eber.compare.running import NAME
     from eber.experiments.registry import find_experiment
-    from eber.experiments.results import load_results
-    from eber.experiments.runner import read_run, writing_outputs
     from eber.report.page import write_report
+    from eber.runs.results import load_results
+    from eber.runs.runner import read_run, writing_outputs
 
     name = read_run(folder)["experiment"]
     if name == NAME and (folder / RECORD_FILE).exists():

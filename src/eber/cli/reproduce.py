@@ -10,18 +10,18 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from eber.experiments.holdout_summary import summarise_holdouts
-from eber.experiments.holdout_wording import caution, holdout_remarks
-from eber.experiments.holdouts import hold_out_settings
-from eber.experiments.parameters import parse_assignments
 from eber.experiments.registry import EXPERIMENTS, find_experiment
-from eber.experiments.results import load_results, summarise
-from eber.experiments.runner import RunSummary, run, writing_outputs
-from eber.experiments.spec import Experiment
-from eber.experiments.wording import deviations, verdict
 from eber.report.holdout_tables import holdouts_as_rich
 from eber.report.page import write_report
 from eber.report.tables import as_rich
+from eber.runs.holdout_summary import summarise_holdouts
+from eber.runs.holdout_wording import caution, holdout_remarks
+from eber.runs.holdouts import hold_out_settings
+from eber.runs.parameters import parse_assignments
+from eber.runs.results import load_results, summarise
+from eber.runs.runner import RunSummary, run, writing_outputs
+from eber.runs.spec import Experiment
+from eber.runs.wording import deviations, verdict
 
 WIDTH = 120
 """Columns of the table where output is no terminal."""

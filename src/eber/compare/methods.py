@@ -13,8 +13,8 @@ from sklearn.linear_model import LogisticRegression
 
 from eber.datasets.base import MultiEnvironmentData
 from eber.exceptions import EnvironmentWarning
-from eber.experiments.fitting import CLASSIFIERS, PENALISED, Steps, fit
 from eber.model_selection import choose_penalty_weight, selection_folds
+from eber.runs.fitting import CLASSIFIERS, PENALISED, Steps, fit
 
 LOGISTIC, BOOSTING = "Logistic regression", "Gradient boosting"
 METHODS = (*CLASSIFIERS, LOGISTIC, BOOSTING)
@@ -95,7 +95,7 @@ def build(method: str, seed: int, epochs: int, n_environments: int, penalty_weig
 def fit_method(
     method: str, X: NDArray[Any], y: NDArray[Any], environments: NDArray[Any], seed: int, effort: Effort
 ) -> Steps[FittedMethod]:
-    """Fit a method as the comparison does; a computation for `eber.experiments.driving`.
+    """Fit a method as the comparison does; a computation for `eber.runs.joint_fits`.
 
     A penalty weight is chosen by the effort's rule within these rows, then all of them are fitted with it. With more
     than `MAX_COMPONENTS` environments, EBER's share so many pseudo-environments.

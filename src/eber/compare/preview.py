@@ -11,8 +11,8 @@ import numpy as np
 
 from eber.compare.folds import FoldPlan
 from eber.compare.methods import BATCH_SIZE, BOOSTING, Effort, build
-from eber.experiments.fitting import CLASSIFIERS, PENALISED
 from eber.model_selection import MAX_FOLDS, selection_folds
+from eber.runs.fitting import CLASSIFIERS, PENALISED
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.training import TrainingTable
 

@@ -12,10 +12,10 @@ import numpy as np
 from eber.compare.folds import FoldPlan
 from eber.compare.methods import Effort
 from eber.compare.running import comparison
-from eber.experiments.runner import GIVE_COMMAND_AGAIN
-from eber.experiments.spec import Experiment
-from eber.files import write_atomically
-from eber.sealed import read_sealed, seal
+from eber.io.checksummed_json import encode_checksummed, read_checksummed
+from eber.io.files import write_atomically
+from eber.runs.runner import GIVE_COMMAND_AGAIN
+from eber.runs.spec import Experiment
 from eber.tables.training import TrainingTable
 
 RECORD_FILE = "comparison.json"
@@ -88,12 +88,12 @@ class ComparisonRecord:
 
     def save(self, folder: Path) -> None:
         """Write it into the output folder."""
-        write_atomically(folder / RECORD_FILE, seal(asdict(self), RECORD_FORMAT, RECORD_VERSION))
+        write_atomically(folder / RECORD_FILE, encode_checksummed(asdict(self), RECORD_FORMAT, RECORD_VERSION))
 
     @classmethod
     def load(cls, folder: Path) -> ComparisonRecord:
         """Read it from an output folder."""
-        return cls(**read_sealed(folder / RECORD_FILE, RECORD_FORMAT, RECORD_VERSION, GIVE_COMMAND_AGAIN))
+        return cls(**read_checksummed(folder / RECORD_FILE, RECORD_FORMAT, RECORD_VERSION, GIVE_COMMAND_AGAIN))
 
 
 def record_comparison(

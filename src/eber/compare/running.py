@@ -15,18 +15,16 @@ from numpy.typing import NDArray
 
 from eber.compare.methods import METHODS, Effort, fit_method
 from eber.estimators import EBERClassifier
+from eber.evaluation.metrics import METRICS, score
 from eber.exceptions import AdaptationWarning
-from eber.experiments.cell import MAIN, Cell, CellResult
-from eber.experiments.fitting import Steps
-from eber.experiments.spec import Experiment
-from eber.inference import entropy
-from eber.metrics import METRICS, score
+from eber.method.inference import entropy
+from eber.runs.cell import ADAPTED, MAIN, Cell, CellResult
+from eber.runs.fitting import Steps
+from eber.runs.spec import Experiment
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.training import TrainingTable, fingerprint, read_training_table
 
 NAME = "compare"
-ADAPTED = "adapted"
-"""The variant of EBER whose mixture of environments was re-estimated from the held-out rows, without their labels."""
 SHOWN_LATENTS = 400
 """Rows of a fold whose latent coordinates are kept for the picture."""
 

@@ -20,12 +20,11 @@ import pandas as pd
 from scipy import stats
 
 from eber.compare.methods import BOOSTING, LOGISTIC, METHODS
-from eber.compare.running import ADAPTED
-from eber.experiments.cell import MAIN
-from eber.experiments.results import Results
-from eber.experiments.wording import LEVEL, format_p
-from eber.metrics import METRICS, Metric, find_metric
-from eber.significance import compare as compare_scores
+from eber.evaluation.metrics import METRICS, Metric, find_metric
+from eber.evaluation.significance import compare as compare_scores
+from eber.evaluation.wording import LEVEL, listed, p_with_sign
+from eber.runs.cell import ADAPTED, MAIN
+from eber.runs.results import Results
 
 SIMPLICITY = (LOGISTIC, "ERM", BOOSTING, "EBER")
 """The order in which methods that cannot be told apart are recommended; others come after."""
@@ -138,10 +137,10 @@ class ComparisonSummary:
         if len(self.folds) < 2:
             return f"{leader.method} is ahead ({best}), but a single held-out environment cannot show how sure that is."
         worse = [row for row in self.rows[1:] if row.method not in self.rivals]
-        tests = _joined([f"{row.method} (p {_sign(row.test.p_corrected)})" for row in worse if row.test])
+        tests = listed([f"{row.method} (p {p_with_sign(row.test.p_corrected)})" for row in worse if row.test])
         if not self.rivals:
             return f"Use {leader.method}: over {self.held_out} it is significantly better ({best}) than {tests}."
-        parts = [f"It is a tie: over {self.held_out}, {_joined([leader.method, *self.rivals])} cannot be told apart."]
+        parts = [f"It is a tie: over {self.held_out}, {listed([leader.method, *self.rivals])} cannot be told apart."]
         if advised is leader:
             parts.append(f"Use {leader.method}: it is ahead ({best}), and none of the others is simpler.")
         else:
@@ -238,12 +237,3 @@ def _has(row: MethodSummary, fold: str, metric: Metric) -> bool:
 
 def _simplicity(method: str) -> int:
     return SIMPLICITY.index(method) if method in SIMPLICITY else len(SIMPLICITY)
-
-
-def _joined(names: list[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-
-
-def _sign(p: float) -> str:
-    text = format_p(p)
-    return text if text.startswith("<") else f"= {text}"

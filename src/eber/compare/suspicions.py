@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from eber.audit import leak_audit
 from eber.compare.folds import FoldPlan, listed
 from eber.datasets.base import MultiEnvironmentData
-from eber.neighbours import row_keys
+from eber.leaks.audit import leak_audit
+from eber.leaks.near_rows import row_keys
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.training import TrainingTable
 

@@ -1,0 +1,1 @@
+"""Simulations with their oracles, loaders of the real data, downloads."""

@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from eber.brief import brief
 from eber.datasets.base import MultiEnvironmentData
+from eber.io.text import shortened
 
 # What a damaged or cut-off file makes the decompressors and the csv parser raise.
 _DAMAGE = (
@@ -92,11 +92,11 @@ def check_columns(found: Sequence[str], needed: Iterable[str], path: str | Path)
     """Raise unless every needed column is there, once."""
     missing = [name for name in needed if name not in found]
     if missing:
-        there = ", ".join(map(brief, found[:12]))
+        there = ", ".join(map(shortened, found[:12]))
         raise ValueError(f"{path} has no column {missing[0]!r}; it has {there}.")
     repeated = [name for name in needed if list(found).count(name) > 1]
     if repeated:
-        raise ValueError(f"{path} has the column {brief(repeated[0])} more than once.")
+        raise ValueError(f"{path} has the column {shortened(repeated[0])} more than once.")
 
 
 def numeric_column(values: pd.Series, path: str | Path, first_line: int) -> NDArray[np.float64]:
@@ -116,7 +116,8 @@ def numeric_column(values: pd.Series, path: str | Path, first_line: int) -> NDAr
     if len(wrong):
         row = int(wrong[0])
         raise ValueError(
-            f"{path}, line {first_line + row}, column {brief(values.name)}: {brief(values.iloc[row])} is not a number."
+            f"{path}, line {first_line + row}, column {shortened(values.name)}: {shortened(values.iloc[row])} is not a "
+            "number."
         )
     return numbers
 
@@ -129,7 +130,7 @@ def check_range(
     if len(wrong):
         row = int(wrong[0])
         raise ValueError(
-            f"{path}, line {lines[row]}, column {brief(column)}: {values[row]} is not between {low:g} and {high:g}."
+            f"{path}, line {lines[row]}, column {shortened(column)}: {values[row]} is not between {low:g} and {high:g}."
         )
 
 
@@ -137,14 +138,14 @@ def check_unique(values: pd.Series, path: str | Path, first_line: int) -> None:
     """Raise unless every identifier is there and occurs once."""
     missing = np.flatnonzero(values.isna().to_numpy())
     if len(missing):
-        raise ValueError(f"{path}, line {first_line + int(missing[0])}: no {brief(values.name)}.")
+        raise ValueError(f"{path}, line {first_line + int(missing[0])}: no {shortened(values.name)}.")
     repeated = np.flatnonzero(values.duplicated().to_numpy())
     if len(repeated):
         row = int(repeated[0])
         earlier = int(np.flatnonzero((values == values.iloc[row]).to_numpy())[0])
         raise ValueError(
-            f"{path}, line {first_line + row}, column {brief(values.name)}: {brief(str(values.iloc[row]))} was already "
-            f"on line {first_line + earlier}. Remove one of the two rows."
+            f"{path}, line {first_line + row}, column {shortened(values.name)}: {shortened(str(values.iloc[row]))} was "
+            f"already on line {first_line + earlier}. Remove one of the two rows."
         )
 
 

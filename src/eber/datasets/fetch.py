@@ -20,7 +20,7 @@ from eber.datasets.archive import unpack
 from eber.datasets.checks import optional_module
 from eber.datasets.download import DownloadError, ResumingDownloader
 from eber.datasets.sources import SOURCES, Source, SourceFile
-from eber.files import lock, write_atomically
+from eber.io.files import lock, write_atomically
 
 CHECKSUMS = "SHA256SUMS"
 PART = ".part"

@@ -7,7 +7,7 @@ are not. Features are relative abundances of genera that occur in at least 1 % o
 Two of the cohorts overlap. Baxter and Zackular drew on the same recruitment (the Great Lakes-New England clinical
 group of the Early Detection Research Network), and both sample names carry its four-digit subject number:
 ``2065653`` in crc_baxter and ``Adenoma1-2065`` in crc_zackular. 84 of Zackular's 90 subjects are in Baxter.
-`identifiers` are made from that number, so that `eber.audit.leak_audit` finds them.
+`identifiers` are made from that number, so that `eber.leaks.audit.leak_audit` finds them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from eber.brief import brief
 from eber.datasets.archive import read_bounded_csv
 from eber.datasets.base import MultiEnvironmentData
 from eber.datasets.checks import (
@@ -32,6 +31,7 @@ from eber.datasets.checks import (
     one_class_environments,
 )
 from eber.datasets.microbiomehd import GenusTable, are_reads, read_microbiomehd_archive
+from eber.io.text import shortened
 
 COHORTS = ("crc_baxter", "crc_xiang", "crc_zackular", "crc_zeller", "crc_zhao")
 _LABELS = {"CRC": 1, "H": 0}
@@ -68,8 +68,8 @@ def load_microbiome(data_dir: str | Path, *, min_prevalence: float = 0.01) -> Mu
     unknown = states[states.notna() & ~states.isin([*_LABELS, *_EXCLUDED])]
     if len(unknown):
         raise ValueError(
-            f"{folder}, sample {brief(unknown.index[0])}: the disease state {brief(unknown.iloc[0])} is none of "
-            f"{', '.join([*_LABELS, *sorted(_EXCLUDED)])}."
+            f"{folder}, sample {shortened(unknown.index[0])}: the disease state {shortened(unknown.iloc[0])} is none "
+            f"of {', '.join([*_LABELS, *sorted(_EXCLUDED)])}."
         )
     kept = states.isin(list(_LABELS)).to_numpy(dtype=bool)
     samples, counts = table.samples[kept], table.counts[kept].to_numpy(dtype=np.float64)
@@ -77,7 +77,7 @@ def load_microbiome(data_dir: str | Path, *, min_prevalence: float = 0.01) -> Mu
         raise ValueError(f"{folder} has no sample labelled CRC or H.")
     reads = counts.sum(axis=1)
     if np.any(reads == 0):
-        raise ValueError(f"{folder}, sample {brief(samples.index[int(np.argmin(reads))])} has no reads at all.")
+        raise ValueError(f"{folder}, sample {shortened(samples.index[int(np.argmin(reads))])} has no reads at all.")
     prevalent = (counts > 0).mean(axis=0) >= min_prevalence
     names = [str(name).split("|", 1)[1] for name in samples.index]
     data = MultiEnvironmentData(
@@ -152,11 +152,11 @@ def _read_genus_table(folder: Path) -> GenusTable | None:
     check_unique(counts["sample"], counts_path, first_line=2)
     unmatched = set(counts["sample"]) ^ set(samples["sample"])
     if unmatched:
-        raise ValueError(f"{brief(min(unmatched))} is in only one of {counts_path} and {samples_path}.")
+        raise ValueError(f"{shortened(min(unmatched))} is in only one of {counts_path} and {samples_path}.")
     for line, (name, cohort) in enumerate(zip(samples["sample"], samples["cohort"], strict=True), start=2):
         if not name.startswith(f"{cohort}|"):
             raise ValueError(
-                f"{samples_path}, line {line}: {brief(name)} does not begin with its cohort, {brief(cohort)}."
+                f"{samples_path}, line {line}: {shortened(name)} does not begin with its cohort, {shortened(cohort)}."
             )
     genera = [name for name in counts.columns if name != "sample"]
     for genus in genera:
@@ -164,7 +164,8 @@ def _read_genus_table(folder: Path) -> GenusTable | None:
         bad = np.flatnonzero(~are_reads(numbers))
         if len(bad):
             raise ValueError(
-                f"{counts_path}, line {bad[0] + 2}, column {brief(genus)}: {numbers[bad[0]]} is not a number of reads."
+                f"{counts_path}, line {bad[0] + 2}, column {shortened(genus)}: {numbers[bad[0]]} is not a number "
+                "of reads."
             )
     counts = counts.set_index("sample")[genera].astype(np.int64)
     return GenusTable(counts, samples.set_index("sample").loc[counts.index])

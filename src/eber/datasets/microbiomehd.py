@@ -11,9 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
-from eber.brief import brief
 from eber.datasets.archive import members
 from eber.datasets.checks import check_columns, check_unique, naming_damage, numeric_column, read_csv
+from eber.io.text import shortened
 
 # The names on Zenodo, and those of the two zips that hold just these files. Archives made on a Mac carry a shadow
 # "._name" of every file.
@@ -133,8 +133,8 @@ def _counts(piece: pd.DataFrame, path: str, line: int) -> NDArray[np.int64]:
     if len(bad):
         row, column = bad[0]
         raise ValueError(
-            f"{path}, line {line + row}, column {brief(piece.columns[column])}: {values[row, column]} is not a number "
-            "of reads."
+            f"{path}, line {line + row}, column {shortened(piece.columns[column])}: {values[row, column]} is not a "
+            "number of reads."
         )
     return values.astype(np.int64)
 
@@ -147,7 +147,7 @@ def are_reads(values: NDArray[Any]) -> NDArray[np.bool_]:
 def _genus(lineage: str, path: str, line: int) -> str:
     genus = lineage.split(";s__", 1)[0]
     if ";g__" not in genus:
-        raise ValueError(f"{path}, line {line}: {brief(lineage)} names no genus (k__...;g__...;s__...;d__...).")
+        raise ValueError(f"{path}, line {line}: {shortened(lineage)} names no genus (k__...;g__...;s__...;d__...).")
     return genus
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 BLOCK = 2**15  # posteriors computed at once: 256 KB, which stays in cache
-LEAST_PI = 1e-300  # a Beta draw can round to zero, and the odds against it must not overflow
+MIN_PI = 1e-300  # a Beta draw can round to zero, and the odds against it must not overflow
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class MotivatingExample:
         """
         p_x_0, p_x_1 = self.p_x_given_z(x)
         ratio = p_x_0 / p_x_1
-        odds_against = (1 - pi) / np.maximum(pi, LEAST_PI)
+        odds_against = (1 - pi) / np.maximum(pi, MIN_PI)
         step = max(1, BLOCK // len(x))
         buffer = np.empty((step, len(x)))
         total, sums, start = np.zeros(len(x)), [], 0

@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eber.datasets.parametric import INFORMATIVE_COLUMNS, ParametricParameters
-from eber.posteriors import GridPosterior
+from eber.method.posteriors import GridPosterior
 
 SPACING = 0.8  # of the standard deviation of z given x, y and e
 HALF_WIDTH = 6.0  # of a training environment's window, in σ_z
 POPULATION_HALF_WIDTH = 8.0  # of a branch's window, in the standard deviation of z given the branch
 BLOCK = 2**16  # numbers held at once for each pass: 512 KB, which stays in cache
-LEAST_EXPONENT = -700.0  # exp of anything smaller is a denormal, which is slow, or zero, whose logarithm is not finite
+MIN_EXPONENT = -700.0  # exp of anything smaller is a denormal, which is slow, or zero, whose logarithm is not finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +157,7 @@ def _blocks(X: NDArray[np.floating], coefficients: NDArray[np.float64]) -> Itera
 
 def _exp(a: NDArray[np.float64]) -> NDArray[np.float64]:
     """exp(a) in place, a <= 0, without denormals."""
-    np.maximum(a, LEAST_EXPONENT, out=a)
+    np.maximum(a, MIN_EXPONENT, out=a)
     return np.exp(a, out=a)
 
 

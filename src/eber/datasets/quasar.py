@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from eber.brief import brief
 from eber.datasets.archive import read_bounded_csv
 from eber.datasets.base import MultiEnvironmentData
 from eber.datasets.checks import (
@@ -27,6 +26,7 @@ from eber.datasets.checks import (
     numeric_column,
     optional_module,
 )
+from eber.io.text import shortened
 
 Binning = Literal["latitude", "longitude"]
 
@@ -129,7 +129,7 @@ def _select(table: pd.DataFrame, lines: NDArray[np.int64], path: Path) -> tuple[
     if len(unknown):
         row = int(unknown[0])
         raise ValueError(
-            f"{path}, line {lines[row]}, column 'class': {brief(kinds.iloc[row])} is not QSO, STAR or GALAXY."
+            f"{path}, line {lines[row]}, column 'class': {shortened(kinds.iloc[row])} is not QSO, STAR or GALAXY."
         )
     measured = table[["ra", "dec", *_BANDS]].to_numpy()
     keep = kinds.isin(["QSO", "STAR"]).to_numpy(dtype=bool) & table["r"].between(14, 22).to_numpy()

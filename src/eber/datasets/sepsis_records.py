@@ -18,9 +18,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from eber.brief import brief
 from eber.datasets.archive import members
 from eber.datasets.checks import check_columns, naming_damage, numeric_column, optional_module
+from eber.io.text import shortened
 
 VITAL_SIGNS = ("HR", "O2Sat", "Temp", "SBP", "MAP", "DBP", "Resp", "EtCO2")
 LABORATORY = (
@@ -163,7 +163,7 @@ def read_psv(paths: Sequence[Path], hours: int) -> HourlyWindow:
         raise ValueError(f"{path} has no .psv files.")
     repeated = np.flatnonzero(pd.Series(patients).duplicated())
     if len(repeated):
-        raise ValueError(f"{path} has patient {brief(patients[repeated[0]])} twice. Keep one copy of the records.")
+        raise ValueError(f"{path} has patient {shortened(patients[repeated[0]])} twice. Keep one copy of the records.")
     table = np.concatenate(parts)
     window = HourlyWindow(
         path=path,
@@ -214,7 +214,7 @@ def _check_rows(rows: list[bytes], where: str) -> None:
             raise ValueError(f"{where}, line {line} has {row.count(b'|') + 1} cells instead of {len(COLUMNS)}.")
         if row[-2:] not in _LABEL:
             label = row.rsplit(b"|", 1)[1].decode("utf-8", "replace")
-            raise ValueError(f"{where}, line {line}, column 'SepsisLabel': {brief(label)} is neither 0 nor 1.")
+            raise ValueError(f"{where}, line {line}, column 'SepsisLabel': {shortened(label)} is neither 0 nor 1.")
 
 
 def _source(where: str) -> str:

@@ -2,7 +2,7 @@
 
 from eber.estimators.baselines import ERMClassifier, FishrClassifier, IRMClassifier, VRExClassifier
 from eber.estimators.eber import PAPER_FORM, EBERClassifier
-from eber.estimators.together import Table, fit_together
+from eber.estimators.many_fits import Table, fit_many
 
 __all__ = [
     "PAPER_FORM",
@@ -12,5 +12,5 @@ __all__ = [
     "IRMClassifier",
     "Table",
     "VRExClassifier",
-    "fit_together",
+    "fit_many",
 ]

@@ -37,7 +37,7 @@ from eber.estimators.validation import (
     plain,
 )
 from eber.exceptions import NonFiniteLossError
-from eber.image_extractor import ConvolutionalExtractor
+from eber.nn.image_extractor import ConvolutionalExtractor
 from eber.objectives.base import Batch, Objective
 from eber.training import History, TrainingSettings, isolated_torch, steps_in, train
 

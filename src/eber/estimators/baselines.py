@@ -16,8 +16,8 @@ from torch import nn
 from eber.estimators.base import EnvironmentClassifier, FitJob
 from eber.estimators.validation import encode_environments
 from eber.exceptions import FitWarning, warn_user
-from eber.inference import in_chunks
-from eber.networks import Classifier, build_network
+from eber.method.inference import in_chunks
+from eber.nn.networks import Classifier, build_network
 from eber.objectives.base import Batch, Objective, PenaltySchedule
 from eber.objectives.erm import ERMObjective
 from eber.objectives.fishr import FishrObjective

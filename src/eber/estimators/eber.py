@@ -15,16 +15,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from eber import inference
-from eber.adaptation import adapt_mixture
-from eber.aggregates import Rule, row_chunks
 from eber.estimators.eber_fitting import EBERFitting
 from eber.estimators.supplied import EnvironmentWeights, checked_posteriors, supplied_weights
 from eber.estimators.validation import index_of
 from eber.exceptions import AdaptationWarning, warn_user
+from eber.method import inference
+from eber.method.adaptation import adapt_mixture
+from eber.method.aggregates import Rule, row_chunks
+from eber.method.posteriors import SuppliedPosteriors
+from eber.method.theorem import decomposition_table, theorem_rows
 from eber.objectives.eber import READINGS
-from eber.posteriors import SuppliedPosteriors
-from eber.theorem import decomposition_table, theorem_rows
 
 PAPER_FORM: dict[str, Any] = {
     "tie_weight": 0.0,
@@ -113,8 +113,8 @@ class EBERClassifier(EBERFitting):
         Environment weights p(e|x) while training and at prediction. A callable maps X (n, d) to (n, m), columns as in
         `environments_`. `prediction_weights` is read at prediction and may be changed after `fit`.
     posteriors : "learned" or callable, default="learned"
-        Posteriors q(z;x,y,e). A callable maps X to an `eber.posteriors.GridPosterior`; there is no g then, and the
-        objective must be ``"stratified"``.
+        Posteriors q(z;x,y,e). A callable maps X to an `eber.method.posteriors.GridPosterior`; there is no g then, and
+        the objective must be ``"stratified"``.
     epochs : int, default=50
     batch_size : int, default=64
     learning_rate : float, default=1e-3
@@ -135,7 +135,7 @@ class EBERClassifier(EBERFitting):
     history_ : dict of lists
         Mean of each loss term in each epoch: loss, likelihood, kl, posterior_coupling, prior_coupling,
         environment_loss, tie.
-    diagnostics_ : list of `eber.diagnostics.Diagnostic`
+    diagnostics_ : list of `eber.method.diagnostics.Diagnostic`
         Signs of a bad fit; those that are alarming were warned of.
     latent_dim_ : int
         Dimension of z.
@@ -143,7 +143,7 @@ class EBERClassifier(EBERFitting):
         Steps that the fit took, the seed that it drew from `random_state`, and the shape of a row.
     environment_prior_ : array of shape (m,)
         Mean of p(e|x) over the training rows; of pseudo-environments, where there are such.
-    adaptation_ : `eber.adaptation.Adaptation`
+    adaptation_ : `eber.method.adaptation.Adaptation`
         On the copies that `adapt` returns.
     module_ : the fitted networks
 

@@ -10,20 +10,20 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from eber import inference
-from eber.adaptation import Adaptation
-from eber.diagnostics import Diagnostic, diagnose
-from eber.distributions import MAX_QUADRATURE_DIM
 from eber.estimators.base import EnvironmentClassifier, FitJob
 from eber.estimators.supplied import checked_posteriors, supplied_weights
 from eber.estimators.validation import check_widths, encode_environments
 from eber.exceptions import FitWarning, warn_user
-from eber.model import EBERNetworks
+from eber.method import inference
+from eber.method.adaptation import Adaptation
+from eber.method.diagnostics import Diagnostic, diagnose
+from eber.method.distributions import MAX_QUADRATURE_DIM
+from eber.method.model import EBERNetworks
 from eber.objectives.base import Batch, ModelByModel, Objective
 from eber.objectives.eber import EBERObjective, ExpectationRule
-from eber.objectives.eber_fused import FusedEBERObjective
 from eber.objectives.eber_supplied import SuppliedEBERObjective
-from eber.objectives.sampled import N_SAMPLED
+from eber.objectives.fused.objective import FusedEBERObjective
+from eber.objectives.fused.sampled_mixture import N_SAMPLED
 
 MAX_EXACT_ENVIRONMENTS = 32
 """Up to here ``coupling="auto"`` uses all environments for every row; above, that costs clearly more and gains nothing

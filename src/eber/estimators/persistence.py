@@ -21,10 +21,10 @@ import torch
 from torch import nn
 
 import eber
-from eber.estimators.trial import answer_one_row, check_points, check_sizes
+from eber.estimators.load_checks import answer_one_row, check_points, check_sizes
 from eber.exceptions import ModelFileError
-from eber.files import sole_writer, write_atomically
-from eber.sealed import read_sealed, seal
+from eber.io.checksummed_json import encode_checksummed, read_checksummed
+from eber.io.files import sole_writer, write_atomically
 
 if TYPE_CHECKING:
     from eber.estimators.base import EnvironmentClassifier
@@ -59,7 +59,7 @@ def encode_estimator(estimator: EnvironmentClassifier) -> dict[str, bytes]:
         "attributes": {key: _to_json(value, key) for key, value in attributes.items()},
         "weights": {"file": name, "sha256": digest},
     }
-    return {name: weights, MANIFEST: seal(content, FORMAT, FORMAT_VERSION)}
+    return {name: weights, MANIFEST: encode_checksummed(content, FORMAT, FORMAT_VERSION)}
 
 
 def save_estimator(estimator: EnvironmentClassifier, path: str | os.PathLike[str]) -> None:
@@ -132,7 +132,7 @@ class _Missing:
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
     try:
-        return read_sealed(folder / MANIFEST, FORMAT, FORMAT_VERSION, "Save the model again.", ModelFileError)
+        return read_checksummed(folder / MANIFEST, FORMAT, FORMAT_VERSION, "Save the model again.", ModelFileError)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise ModelFileError(f"{folder} holds no saved model: there is no {MANIFEST} in it.") from error
 

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from eber.posteriors import SUM_TOLERANCE, GridPosterior, SuppliedPosteriors
+from eber.method.posteriors import SUM_TOLERANCE, GridPosterior, SuppliedPosteriors
 
 EnvironmentWeights = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 """Rows of X to p(e|x), (n, m)."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eber.experiments.results import Results
+from eber.runs.results import Results
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from eber.datasets.base import MultiEnvironmentData
 from eber.datasets.colored_mnist import POOLED_MIXTURE, TEST_MIXTURE, label_rule, load_colored_mnist
-from eber.experiments.cell import Cell, CellResult
 from eber.experiments.data_paper import COLORED_MNIST
 from eber.experiments.data_task import ABLATIONS, FIT_PARAMETERS, DataTask, Split
+from eber.experiments.figures.agreement_figure import agreement_figures
+from eber.experiments.figures.assignment_figure import assignment_figures
 from eber.experiments.fingerprint import fingerprint_files
-from eber.experiments.fitting import CLASSIFIERS, Steps
-from eber.experiments.results import Results
-from eber.experiments.spec import Experiment
-from eber.report.agreement_figure import agreement_figures
-from eber.report.assignment_figure import assignment_figures
-from eber.report.figures import ReportFigure
+from eber.runs.cell import Cell, CellResult
+from eber.runs.figure import ReportFigure
+from eber.runs.fitting import CLASSIFIERS, Steps
+from eber.runs.results import Results
+from eber.runs.spec import Experiment
 
 METRICS = ("nll", "accuracy", "ece")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eber.experiments.spec import PaperTable
+from eber.runs.spec import PaperTable
 
 COLORED_MNIST = PaperTable(
     'appendix table "Additional results for the colored-MNIST simulation"',

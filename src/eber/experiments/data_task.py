@@ -11,18 +11,15 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from eber.audit import LeakAudit, leak_audit
 from eber.datasets.base import MultiEnvironmentData
 from eber.estimators import PAPER_FORM, EBERClassifier, ERMClassifier
 from eber.estimators.base import EnvironmentClassifier
-from eber.experiments.cell import LEAKED_ROWS, MAIN, PENALTY_WEIGHT, Cell, CellResult
-from eber.experiments.fitting import CLASSIFIERS, PENALISED, Fitted, Preparation, Steps, WeightSearch, fit, unchanged
+from eber.evaluation.metrics import score
 from eber.experiments.parametric import ERM_SAME_RECIPE
-from eber.metrics import score
+from eber.leaks.audit import LeakAudit, leak_audit
 from eber.model_selection import find_rule
-
-ADAPTED = "adapted"
-"""The variant of EBER whose mixture of environments is re-estimated from the unlabelled held-out rows."""
+from eber.runs.cell import ADAPTED, LEAKED_ROWS, MAIN, PENALTY_WEIGHT, Cell, CellResult
+from eber.runs.fitting import CLASSIFIERS, PENALISED, FittedMethod, Preparation, Steps, WeightSearch, fit, unchanged
 
 WITHOUT_ENVIRONMENT_LOSS = {"env_loss_weight": 0.0}
 AS_THEOREM_1 = {**WITHOUT_ENVIRONMENT_LOSS, "objective": "decomposed"}
@@ -132,7 +129,7 @@ class DataTask:
         classifier = fitted.classifier
         if cell.method == "EBER":
             assert isinstance(classifier, EBERClassifier)
-            result = self._with_eber_extras(result, Fitted(classifier, fitted.seconds), classifier, train, test)
+            result = self._with_eber_extras(result, FittedMethod(classifier, fitted.seconds), classifier, train, test)
             if self.audit:
                 audit = self.audit(raw_train, raw_test)
                 audit.warn()
@@ -157,7 +154,7 @@ class DataTask:
     def _with_eber_extras(
         self,
         result: CellResult,
-        fitted: Fitted,
+        fitted: FittedMethod,
         classifier: EBERClassifier,
         train: MultiEnvironmentData,
         test: MultiEnvironmentData,
@@ -166,7 +163,7 @@ class DataTask:
         start = time.perf_counter()
         adapted = classifier.adapt(test.X)
         adaptation_seconds = time.perf_counter() - start
-        scores, seconds, _ = self._score(Fitted(adapted, fitted.seconds + adaptation_seconds), test)
+        scores, seconds, _ = self._score(FittedMethod(adapted, fitted.seconds + adaptation_seconds), test)
         analysis = self.analyse(classifier, train, test) if self.analyse else Analysis({}, {})
         return CellResult(
             {MAIN: {**result.scores[MAIN], **analysis.scores}, ADAPTED: scores},
@@ -192,7 +189,9 @@ class DataTask:
         named = {name: cell.parameters[name] for name in _SHARED_PARAMETERS if name in cell.parameters}
         return {"featurizer": self.featurizer, "random_state": cell.seed, **named}
 
-    def _score(self, fitted: Fitted, test: MultiEnvironmentData) -> tuple[dict[str, float], float, NDArray[np.uint8]]:
+    def _score(
+        self, fitted: FittedMethod, test: MultiEnvironmentData
+    ) -> tuple[dict[str, float], float, NDArray[np.uint8]]:
         """Scores, seconds of fit and prediction together, as the paper counts them, and which rows are right."""
         start = time.perf_counter()
         proba = fitted.classifier.predict_proba(test.X)

@@ -11,23 +11,23 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
-from eber.audit import LeakAudit, leak_audit
 from eber.datasets.base import MultiEnvironmentData
 from eber.datasets.microbiome import COHORTS, load_microbiome, log_abundance
 from eber.estimators import EBERClassifier
-from eber.experiments.cell import Cell, CellResult
 from eber.experiments.data_paper import MICROBIOME
 from eber.experiments.data_task import ABLATIONS, FIT_PARAMETERS, Analysis, DataTask, Split, learned_on_training
+from eber.experiments.figures.agreement_figure import agreement_figures
+from eber.experiments.figures.assignment_figure import assignment_figures
+from eber.experiments.figures.leak_figure import draw_leak, draw_neighbours
 from eber.experiments.fingerprint import fingerprint_files
-from eber.experiments.fitting import CLASSIFIERS, Steps
-from eber.experiments.holdouts import hold_out
-from eber.experiments.parameters import Value
-from eber.experiments.results import Results
-from eber.experiments.spec import Experiment, Holdouts
-from eber.report.agreement_figure import agreement_figures
-from eber.report.assignment_figure import assignment_figures
-from eber.report.figures import ReportFigure
-from eber.report.leak_figure import draw_leak, draw_neighbours
+from eber.leaks.audit import LeakAudit, leak_audit
+from eber.runs.cell import Cell, CellResult
+from eber.runs.figure import ReportFigure
+from eber.runs.fitting import CLASSIFIERS, Steps
+from eber.runs.holdouts import hold_out
+from eber.runs.parameters import Value
+from eber.runs.results import Results
+from eber.runs.spec import Experiment, Holdouts
 
 METRICS = ("nll", "accuracy", "ece")
 PAPER_SPLIT, WITHOUT_ZACKULAR = "paper split", "without zackular"

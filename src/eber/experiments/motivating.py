@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eber.datasets.motivating import MotivatingExample, MotivatingResult, run_motivating
-from eber.experiments.cell import MAIN, Cell, CellResult
-from eber.experiments.results import Results
-from eber.experiments.spec import Experiment
-from eber.metrics import Quantity
-from eber.report.figures import ReportFigure
-from eber.report.simulation_figures import motivating_figure
+from eber.evaluation.metrics import Quantity
+from eber.experiments.figures.simulation_figures import motivating_figure
+from eber.runs.cell import MAIN, Cell, CellResult
+from eber.runs.figure import ReportFigure
+from eber.runs.results import Results
+from eber.runs.spec import Experiment
 
 CONDITIONAL, UNIFORM, LIMIT = "conditional weights", "uniform weights", "limit of uniform weights"
 NUMBERS = (20, 50, 100, 200, 500, 1000, 2000, 5000)

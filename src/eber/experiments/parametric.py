@@ -15,15 +15,15 @@ from eber.datasets.parametric import ParametricDraw, ParametricParameters, draw
 from eber.datasets.parametric_oracle import ParametricOracle
 from eber.estimators import PAPER_FORM, EBERClassifier, ERMClassifier
 from eber.estimators.base import EnvironmentClassifier
-from eber.experiments.cell import MAIN, PENALTY_WEIGHT, Cell, CellResult
-from eber.experiments.driving import drive
-from eber.experiments.fitting import CLASSIFIERS, PENALISED, Fitted, Steps, fit, fit_best_weight, validation_nll
+from eber.evaluation.metrics import score
+from eber.experiments.figures.simulation_figures import environment_probability_figure, label_probability_figure
 from eber.experiments.parametric_paper import PAPER
-from eber.experiments.results import Results
-from eber.experiments.spec import Experiment
-from eber.metrics import score
-from eber.report.figures import ReportFigure
-from eber.report.simulation_figures import environment_probability_figure, label_probability_figure
+from eber.runs.cell import MAIN, PENALTY_WEIGHT, Cell, CellResult
+from eber.runs.figure import ReportFigure
+from eber.runs.fitting import CLASSIFIERS, PENALISED, FittedMethod, Steps, fit, fit_best_weight, validation_nll
+from eber.runs.joint_fits import run_alone
+from eber.runs.results import Results
+from eber.runs.spec import Experiment
 
 METRICS = ("nll", "accuracy", "ece")
 CLASSES = np.array([0, 1])
@@ -103,7 +103,7 @@ def run_cell(cell: Cell) -> Steps[CellResult]:
 
 def fit_method(
     method: str, data: ParametricDraw, oracle: ParametricOracle, parameters: Mapping[str, Any], seed: int
-) -> Steps[Fitted]:
+) -> Steps[FittedMethod]:
     """Fit a method by name; weights of penalties are chosen by NLL on the validation environments."""
     shared = {
         "featurizer": "mlp",
@@ -135,7 +135,7 @@ def fit_method(
     return (yield from fit(EBERClassifier(**{**shared, **own, **changes}), data.train))
 
 
-def _score(fitted: Fitted, data: ParametricDraw) -> tuple[dict[str, float], float]:
+def _score(fitted: FittedMethod, data: ParametricDraw) -> tuple[dict[str, float], float]:
     """Scores on the test environments, and seconds of fit and prediction together, as the paper counts them."""
     start = time.perf_counter()
     proba = fitted.classifier.predict_proba(data.test.X)
@@ -151,7 +151,8 @@ def figures(results: Results) -> Sequence[ReportFigure]:
     parameters = results.experiment.resolve("baseline", results.run["overrides"])
     data, oracle = draw_cell(parameters, seeds[0])
     fits: dict[str, EnvironmentClassifier] = {
-        method: drive(fit_method(method, data, oracle, parameters, seeds[0])).classifier for method in ("EBER", "ERM")
+        method: run_alone(fit_method(method, data, oracle, parameters, seeds[0])).classifier
+        for method in ("EBER", "ERM")
     }
     eber = fits["EBER"]
     assert isinstance(eber, EBERClassifier)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eber.experiments.spec import PaperTable
+from eber.runs.spec import PaperTable
 
 
 def _row(*figures: float) -> dict[str, tuple[float, float]]:

@@ -11,20 +11,20 @@ from sklearn.preprocessing import StandardScaler
 
 from eber.datasets.base import MultiEnvironmentData
 from eber.datasets.quasar import FILE_NAMES, LATITUDE_BINS, LONGITUDE_BINS, load_quasar, most_shifted_environment
-from eber.experiments.cell import Cell, CellResult
 from eber.experiments.data_paper import QUASAR
 from eber.experiments.data_task import ABLATIONS, FIT_PARAMETERS, DataTask, Split, learned_on_training
+from eber.experiments.figures.agreement_figure import agreement_figures
+from eber.experiments.figures.assignment_figure import assignment_figures
+from eber.experiments.figures.feature_figure import draw_assigned_features
 from eber.experiments.fingerprint import fingerprint_files
-from eber.experiments.fitting import CLASSIFIERS, Steps
-from eber.experiments.holdouts import hold_out_each
-from eber.experiments.results import Results
-from eber.experiments.spec import Experiment, Holdouts
-from eber.report.agreement_figure import agreement_figures
-from eber.report.assignment_figure import assignment_figures
-from eber.report.feature_figure import draw_assigned_features
-from eber.report.figures import ReportFigure
+from eber.runs.cell import Cell, CellResult
+from eber.runs.figure import ReportFigure
+from eber.runs.fitting import CLASSIFIERS, Steps
+from eber.runs.holdouts import hold_out_each
+from eber.runs.results import Results
+from eber.runs.spec import Experiment, Holdouts
 
-MOST_SHIFTED = "most shifted"
+MAX_SHIFTED = "most shifted"
 METRICS = ("nll", "accuracy", "ece")
 BY_LATITUDE = hold_out_each(LATITUDE_BINS, binning="latitude")
 BY_LONGITUDE = hold_out_each(LONGITUDE_BINS, binning="longitude")
@@ -36,7 +36,7 @@ def split(parameters: Mapping[str, Any], data_dir: Path, seed: int) -> Split:
     """Hold out one region: the one named, or the one whose share of quasars is farthest from the others'."""
     data: MultiEnvironmentData = _load(data_dir, binning=parameters["binning"])
     held_out = parameters["held_out"]
-    return data.split(most_shifted_environment(data) if held_out == MOST_SHIFTED else held_out)
+    return data.split(most_shifted_environment(data) if held_out == MAX_SHIFTED else held_out)
 
 
 TASK = DataTask(split, "mlp", METRICS, learned_on_training(StandardScaler))
@@ -109,7 +109,7 @@ EXPERIMENT = Experiment(
     parameters={
         **FIT_PARAMETERS,
         "binning": "latitude",
-        "held_out": MOST_SHIFTED,
+        "held_out": MAX_SHIFTED,
         "hidden_dims": (16, 16),
         "representation_dim": 8,
         "epochs": 50,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from eber.experiments.spec import Experiment
+from eber.runs.spec import Experiment
 
 EXPERIMENTS: dict[str, str] = {
     "motivating": "eber.experiments.motivating:EXPERIMENT",

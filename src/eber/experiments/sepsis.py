@@ -9,17 +9,17 @@ from typing import Any
 
 from eber.datasets.base import MultiEnvironmentData
 from eber.datasets.sepsis import load_sepsis, sepsis_preprocessing
-from eber.experiments.cell import Cell, CellResult
 from eber.experiments.data_paper import SEPSIS
 from eber.experiments.data_task import ABLATIONS, FIT_PARAMETERS, DataTask, Split, learned_on_training
+from eber.experiments.figures.agreement_figure import agreement_figures
+from eber.experiments.figures.assignment_figure import assignment_figures
 from eber.experiments.fingerprint import fingerprint_files
-from eber.experiments.fitting import CLASSIFIERS, Steps
-from eber.experiments.holdouts import hold_out, hold_out_each
-from eber.experiments.results import Results
-from eber.experiments.spec import Experiment, Holdouts
-from eber.report.agreement_figure import agreement_figures
-from eber.report.assignment_figure import assignment_figures
-from eber.report.figures import ReportFigure
+from eber.runs.cell import Cell, CellResult
+from eber.runs.figure import ReportFigure
+from eber.runs.fitting import CLASSIFIERS, Steps
+from eber.runs.holdouts import hold_out, hold_out_each
+from eber.runs.results import Results
+from eber.runs.spec import Experiment, Holdouts
 
 METRICS = ("auroc", "auprc", "ece", "nll")
 ENVIRONMENTS = ("A_unknown", "A_unit1", "A_unit2", "B_unit1", "B_unit2", "B_unknown")

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from eber.stack import ModuleStack
+from eber.nn.stack import ModuleStack
 
 
 @dataclass(frozen=True)

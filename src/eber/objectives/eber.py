@@ -29,10 +29,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from eber.distributions import gauss_hermite
-from eber.model import EBERNetworks
+from eber.method.distributions import gauss_hermite
+from eber.method.model import EBERNetworks
+from eber.method.theorem import prior_discrepancy, theorem_terms
 from eber.objectives.base import Batch
-from eber.theorem import prior_discrepancy, theorem_terms
 
 READINGS = ("stratified", "algorithm", "decomposed", "collapsed")
 TERMS = ("likelihood", "kl", "posterior_coupling", "prior_coupling", "environment_loss", "tie")

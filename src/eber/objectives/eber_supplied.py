@@ -13,11 +13,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from eber.aggregates import at_label
-from eber.model import EBERNetworks
+from eber.method.aggregates import at_label
+from eber.method.model import EBERNetworks
+from eber.method.posteriors import SuppliedPosteriors
 from eber.objectives.base import Batch
 from eber.objectives.eber import TERMS
-from eber.posteriors import SuppliedPosteriors
 
 LOG_ZERO = -80.0
 """Stands for log 0: its exponential is nothing beside one in float32, and not yet so small as to be slow."""

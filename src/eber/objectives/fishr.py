@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from eber.networks import classify, row_losses
+from eber.nn.networks import classify, row_losses
+from eber.nn.stack import ModuleStack
 from eber.objectives.base import Batch, LossTerms, PenaltySchedule, environment_averages
-from eber.stack import ModuleStack
 
 
 def gradient_variances(

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from eber.networks import classify, row_losses
+from eber.nn.networks import classify, row_losses
+from eber.nn.stack import ModuleStack
 from eber.objectives.base import Batch, LossTerms, PenaltySchedule, environment_averages, mean_where
-from eber.stack import ModuleStack
 
 
 def irm_penalty(logits: Tensor, y: Tensor, e: Tensor, n_environments: int) -> Tensor:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import torch
 
-from eber.networks import classify, row_losses
+from eber.nn.networks import classify, row_losses
+from eber.nn.stack import ModuleStack
 from eber.objectives.base import Batch, LossTerms, PenaltySchedule, environment_averages, mean_where
-from eber.stack import ModuleStack
 
 
 class VRExObjective:

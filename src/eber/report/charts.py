@@ -30,7 +30,7 @@ SYMBOLS = {
     "triangle-down": "▼",
 }
 """Marks, as plotly calls them and as text has them: colour is never the only thing that tells two series apart."""
-LONGEST_NAME = 26
+MAX_NAME = 26
 """Longer names would leave no room for the chart; hovering shows them whole."""
 
 
@@ -108,7 +108,7 @@ def rows_on(figure: go.Figure, names: Sequence[str]) -> None:
     )
 
 
-def label(name: str, longest: int = LONGEST_NAME) -> str:
+def label(name: str, longest: int = MAX_NAME) -> str:
     """A name on an axis: shortened, and with nothing in it that plotly would take for markup."""
     return plain(name if len(name) <= longest else f"{name[: longest - 1]}…")
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import stats
 
-from eber.compare.intervals import within_range
 from eber.compare.summary import ComparisonSummary, MethodSummary
-from eber.metrics import Metric, expected_calibration_error
+from eber.evaluation.intervals import within_range
+from eber.evaluation.metrics import Metric, expected_calibration_error
 from eber.report.environment_charts import mean_uncertainty
 from eber.report.held_out import EBER, HeldOut
 

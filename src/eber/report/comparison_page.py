@@ -7,8 +7,7 @@ from typing import Any
 
 from eber.compare.record import ComparisonRecord
 from eber.compare.summary import ComparisonSummary
-from eber.experiments.results import Results
-from eber.files import write_atomically
+from eber.io.files import write_atomically
 from eber.report import comparison_answers as answers
 from eber.report.charts import SYMBOLS, library
 from eber.report.comparison_tables import fold_table, ranking, ranking_caption
@@ -17,6 +16,7 @@ from eber.report.held_out import HeldOut
 from eber.report.page import PAGE_FILE
 from eber.report.score_charts import calibration_charts, fold_chart, ranking_chart
 from eber.report.templates import render
+from eber.runs.results import Results
 
 PAGE_METRICS = ("nll", "accuracy", "ece", "brier", "auroc")
 SHOWN_ENVIRONMENTS = 60

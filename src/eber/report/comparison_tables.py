@@ -11,9 +11,9 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from eber.compare.summary import ComparisonSummary, MethodSummary
-from eber.experiments.spec import SECONDS
-from eber.experiments.wording import format_p
-from eber.metrics import METRICS, Metric
+from eber.evaluation.metrics import METRICS, Metric
+from eber.evaluation.wording import format_p
+from eber.runs.spec import SECONDS
 
 MISSING = "–"
 TERMINAL_METRICS = ("nll", "accuracy", "ece", "auroc")

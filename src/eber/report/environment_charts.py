@@ -17,7 +17,7 @@ MAX_WRITTEN = 12
 """Environments that a heat map has room to write its values for."""
 MAX_PANELS = 12
 ROW_HEIGHT = 30
-LONGEST_TITLE = 18
+MAX_TITLE = 18
 HEAT = ((0.0, "#7f7d78"), (0.33, "#a69d75"), (0.66, "#d3c164"), (1.0, "#fee838"))
 """The upper half of cividis, on all of which black can be read."""
 
@@ -146,7 +146,7 @@ def _latent_lines(held: HeldOut, classes: Sequence[str]) -> Chart:
 def _latent_panel(held: HeldOut, fold: str, j: int, classes: Sequence[str]) -> Chart:
     arrays = held.eber[fold]
     z, labels = arrays["latent"].astype(np.float64), arrays["label"][arrays["latent_rows"]]
-    title = {"text": label(fold, LONGEST_TITLE), "font": {"size": 14}, "x": 0, "xref": "paper", "y": 0.98}
+    title = {"text": label(fold, MAX_TITLE), "font": {"size": 14}, "x": 0, "xref": "paper", "y": 0.98}
     figure = new_figure(250, title=title, margin_t=32, showlegend=False)
     lines = []
     for k, name in enumerate(classes):

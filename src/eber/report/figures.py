@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import matplotlib.style
 from cycler import cycler
 from matplotlib.figure import Figure
 
-from eber.files import write_atomically
+from eber.io.files import write_atomically
 
 # Okabe and Ito's palette, told apart in every common kind of colour blindness, without its yellow, which vanishes on
 # white, and its black, which vanishes on a dark page.
@@ -45,32 +44,6 @@ STYLE: dict[str, Any] = {
     "xtick.color": INK,
     "ytick.color": INK,
 }
-
-
-@dataclass(frozen=True)
-class ReportFigure:
-    """A plot for the report.
-
-    Parameters
-    ----------
-    name : str
-        Name of its files: letters, digits, "-", "_", "." and "=".
-    figure : matplotlib Figure
-        Made inside :func:`style`. Artists with very many points should be rasterized.
-    caption : str
-        What is shown and what to see in it.
-    alternative : str
-        The same for those who cannot see it.
-    """
-
-    name: str
-    figure: Figure
-    caption: str
-    alternative: str
-
-    def __post_init__(self) -> None:
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._=-]*", self.name):
-            raise ValueError(f"A figure cannot be named {self.name!r}: use letters, digits, '-', '_', '.' and '='.")
 
 
 def style() -> AbstractContextManager[None]:

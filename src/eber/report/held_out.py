@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eber.compare.summary import ComparisonSummary
-from eber.experiments.results import Results
+from eber.runs.results import Results
 
 EBER = "EBER"
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-import re
 from itertools import cycle
 
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from eber.experiments.holdout_summary import HoldoutSummary
-from eber.experiments.holdout_wording import holdout_title
-from eber.report.figures import INK, PALETTE, ReportFigure, style
+from eber.io.text import file_name
+from eber.report.figures import INK, PALETTE, style
+from eber.runs.figure import ReportFigure
+from eber.runs.holdout_summary import HoldoutSummary
+from eber.runs.holdout_wording import holdout_title
 
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 _WIDE = 10.0  # beyond this ratio of the largest score to the smallest one environment would squeeze the others
@@ -44,7 +45,7 @@ def draw_holdouts(summary: HoldoutSummary) -> ReportFigure:
         axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), title="held out")
     words = "; ".join(f"{row.label} {metric.format(row.mean)}" for row in rows)
     return ReportFigure(
-        re.sub(r"[^A-Za-z0-9._=-]+", "-", f"holdouts-{summary.family}"),
+        file_name(f"holdouts-{summary.family}"),
         figure,
         f"{holdout_title(summary)}. {metric.label} of each method with each environment held out, the mean over its "
         f"seeds; lines join what belongs to one environment. Vertical bars are means over environments."

@@ -6,16 +6,17 @@ from collections.abc import Iterable
 
 from rich.table import Table as RichTable
 
-from eber.experiments.holdout_summary import HoldoutRow, HoldoutSummary
-from eber.experiments.holdout_wording import (
+from eber.evaluation.wording import format_estimate, format_interval, format_p, format_signed
+from eber.report.tables import MISSING, Entry, Layout, Line, latex_table, markdown_table, rich_table
+from eber.runs.holdout_summary import HoldoutRow, HoldoutSummary
+from eber.runs.holdout_wording import (
     advantages_caption,
     caution,
     holdout_caption,
     holdout_remarks,
     holdout_title,
 )
-from eber.experiments.wording import format_estimate, format_interval, format_p, format_signed, verdict
-from eber.report.tables import MISSING, Entry, Layout, Line, latex_table, markdown_table, rich_table
+from eber.runs.wording import verdict
 
 
 def lay_out_holdouts(summary: HoldoutSummary) -> Layout:

@@ -9,24 +9,26 @@ from typing import Any
 
 from markupsafe import Markup
 
-from eber.experiments.holdout_summary import HoldoutSummary, summarise_holdouts
-from eber.experiments.holdout_wording import (
+from eber.evaluation.wording import format_interval, format_p, format_signed
+from eber.io.files import write_atomically
+from eber.report.figures import inline_svg, save_figure
+from eber.report.holdout_figure import draw_holdouts
+from eber.report.holdout_tables import holdouts_as_latex, holdouts_as_markdown, lay_out_advantages, lay_out_holdouts
+from eber.report.score_figure import draw_scores
+from eber.report.tables import as_latex, as_markdown, lay_out
+from eber.report.templates import render
+from eber.runs.figure import ReportFigure
+from eber.runs.holdout_summary import HoldoutSummary, summarise_holdouts
+from eber.runs.holdout_wording import (
     advantages_caption,
     caution,
     holdout_caption,
     holdout_remarks,
     holdout_title,
 )
-from eber.experiments.results import Results, Summary, summarise
-from eber.experiments.runner import FIGURES_FOLDER
-from eber.experiments.wording import caption, deviations, format_interval, format_p, format_signed, verdict
-from eber.files import write_atomically
-from eber.report.figures import ReportFigure, inline_svg, save_figure
-from eber.report.holdout_figure import draw_holdouts
-from eber.report.holdout_tables import holdouts_as_latex, holdouts_as_markdown, lay_out_advantages, lay_out_holdouts
-from eber.report.score_figure import draw_scores
-from eber.report.tables import as_latex, as_markdown, lay_out
-from eber.report.templates import render
+from eber.runs.results import Results, Summary, summarise
+from eber.runs.runner import FIGURES_FOLDER
+from eber.runs.wording import caption, deviations, verdict
 
 PAGE_FILE, MARKDOWN_FILE, LATEX_FILE = "report.html", "table.md", "table.tex"
 
@@ -45,7 +47,7 @@ def write_report(results: Results) -> Path:
     Parameters
     ----------
     results : Results
-        As :func:`eber.experiments.results.load_results` reads them.
+        As :func:`eber.runs.results.load_results` reads them.
 
     Returns
     -------

@@ -7,9 +7,9 @@ import math
 import numpy as np
 from scipy import stats
 
-from eber.compare.intervals import half_width, within_range
 from eber.compare.summary import ComparisonSummary
-from eber.metrics import Metric, reliability
+from eber.evaluation.intervals import half_width, within_range
+from eber.evaluation.metrics import Metric, reliability
 from eber.report.charts import QUIET, SYMBOLS, Chart, new_figure, plain, rows_on
 from eber.report.figures import PALETTE
 from eber.report.held_out import HeldOut

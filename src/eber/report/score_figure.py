@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 from matplotlib.figure import Figure
 
-from eber.experiments.cell import row_label
-from eber.experiments.results import Results, Summary
-from eber.report.figures import INK, PALETTE, ReportFigure, style
+from eber.io.text import file_name
+from eber.report.figures import INK, PALETTE, style
+from eber.runs.cell import row_label
+from eber.runs.figure import ReportFigure
+from eber.runs.results import Results, Summary
 
 _COLOURS = {"oracle": INK, "method": PALETTE[0], "variant": PALETTE[3]}
 _OFFSET = 0.22  # of the paper's mark from ours, in rows
@@ -40,7 +40,7 @@ def draw_scores(results: Results, summary: Summary) -> ReportFigure:
         shown += f"; diamonds are the paper's mean ± standard deviation ({summary.source})"
     means = "; ".join(f"{row.label} {primary.format(row.estimates[primary.name].mean)}" for row in rows)
     return ReportFigure(
-        re.sub(r"[^A-Za-z0-9._=-]+", "-", f"scores-{summary.setting}"),
+        file_name(f"scores-{summary.setting}"),
         figure,
         f"{primary.label} by method, {summary.setting}. {shown}.",
         f"{primary.label} by method, {summary.setting}. Means: {means}.",

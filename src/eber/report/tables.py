@@ -12,10 +12,11 @@ from rich import box
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from eber.experiments.results import NOTABLE, Role, Row, Summary
-from eber.experiments.spec import SECONDS
-from eber.experiments.wording import caption, deviations, format_estimate, format_p, verdict
-from eber.metrics import Quantity
+from eber.evaluation.metrics import Quantity
+from eber.evaluation.wording import format_estimate, format_p
+from eber.runs.results import NOTABLE, Role, Row, Summary
+from eber.runs.spec import SECONDS
+from eber.runs.wording import caption, deviations, verdict
 
 MISSING = "–"
 

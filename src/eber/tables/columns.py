@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from eber.brief import brief
+from eber.io.text import shortened
 
 Kind = Literal["numeric", "boolean", "ordinal", "categorical", "date", "grouped", "unusable"]
 
@@ -122,7 +122,7 @@ def say_limits(name: str, limits: int, rows: int, example: str) -> str:
     """That a column has detection limits, in a sentence."""
     return (
         f"Column {name!r}: {limits} of {rows} {'row' if rows == 1 else 'rows'} {'has' if limits == 1 else 'have'} a "
-        f"detection limit such as {brief(example)}, which is read as the limit."
+        f"detection limit such as {shortened(example)}, which is read as the limit."
     )
 
 
@@ -150,7 +150,7 @@ def as_numbers(
         if len(bad):
             raise ValueError(
                 f"{where} holds numbers in the data of the fit, but row {first_row + bad[0] + 1} has "
-                f"{brief(column[int(bad[0])].as_py())}. Correct it, or leave it empty if the value is missing."
+                f"{shortened(column[int(bad[0])].as_py())}. Correct it, or leave it empty if the value is missing."
             )
         column = pc.cast(pc.utf8_ltrim(texts, "+"), pa.float64())
     elif kind_of_type(column.type) not in ("numeric", "boolean"):
@@ -174,7 +174,7 @@ def as_booleans(column: Any, where: str, first_row: int = 0) -> NDArray[np.float
             row = int(np.argmin(known))
             raise ValueError(
                 f"{where} holds true/false or yes/no in the data of the fit, but row {first_row + row + 1} has "
-                f"{brief(column[row].as_py())}."
+                f"{shortened(column[row].as_py())}."
             )
         column = pc.if_else(words.is_null(), pa.scalar(None, pa.bool_()), yes)
     elif kind_of_type(column.type) not in ("numeric", "boolean"):
@@ -255,7 +255,7 @@ def _why_numbers_were_meant(values: Any, texts: Any, counts: NDArray[np.int64], 
     share = counts[is_number].sum() / counts.sum()
     if share > 0.5:
         strange = values[int(np.argmax(np.where(is_number, 0, counts)))].as_py()
-        return f"{min(int(100 * share), 99)} % of its values are numbers, but {brief(strange)} is not, so {advice}"
+        return f"{min(int(100 * share), 99)} % of its values are numbers, but {shortened(strange)} is not, so {advice}"
     with_unit = _looks_like(texts, _UNIT)
     if not with_unit.any():
         return ""
@@ -266,7 +266,7 @@ def _why_numbers_were_meant(values: Any, texts: Any, counts: NDArray[np.int64], 
     ((unit, size),) = rows_of.most_common(1)
     if size + counts[is_number].sum() <= counts.sum() / 2:
         return ""
-    return f"most of its values are numbers with {brief(unit)} behind them, so {advice}"
+    return f"most of its values are numbers with {shortened(unit)} behind them, so {advice}"
 
 
 def _to_float(column: Any) -> Any:

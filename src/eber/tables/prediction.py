@@ -13,17 +13,17 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from eber.adaptation import Adaptation
-from eber.bundle import Bundle
 from eber.estimators import EBERClassifier
-from eber.files import replacing, sole_writer
-from eber.formulas import disarm_table
-from eber.inference import split_uncertainty
+from eber.io.files import replacing, sole_writer
+from eber.io.spreadsheet_text import escape_formulas
+from eber.method.adaptation import Adaptation
+from eber.method.inference import split_uncertainty
 from eber.tables.columns import find_limits
-from eber.tables.departures import Departures
 from eber.tables.files import BATCH_ROWS, TableFile, open_table, unique_names
+from eber.tables.model_folder import Bundle
 from eber.tables.schema import require_columns
 from eber.tables.training import decode
+from eber.tables.unlike_training import UnlikeTraining
 
 ADAPTATION_ROWS = 50_000
 """Rows that an adaptation is estimated from; a larger file gives a random sample of so many."""
@@ -99,7 +99,7 @@ def predict_file(
         report.adaptation = classifier.adaptation_
         weights = classifier.environment_mixture().tolist()
         report.mixture = dict(zip(map(str, classifier.environments_), weights, strict=True))
-    departures = Departures(bundle.preprocessing)
+    departures = UnlikeTraining(bundle.preprocessing)
     out.parent.mkdir(parents=True, exist_ok=True)
     with sole_writer(out), replacing(out) as temporary:
         writer = None
@@ -108,7 +108,7 @@ def predict_file(
                 X = _features(bundle, file, table, report, departures)
                 answers = _answers(classifier, X, {name: table[name].combine_chunks() for name in copied})
                 if out.suffix == ".csv":
-                    answers, changed = disarm_table(answers)
+                    answers, changed = escape_formulas(answers)
                     report.formulas += changed
                 if writer is None:
                     writer = _writer(temporary, out.suffix, answers.schema)
@@ -124,7 +124,7 @@ def predict_file(
 
 
 def _features(
-    bundle: Bundle, file: TableFile, table: Any, report: PredictionReport, departures: Departures
+    bundle: Bundle, file: TableFile, table: Any, report: PredictionReport, departures: UnlikeTraining
 ) -> NDArray[np.float64]:
     columns = decode(table, file, bundle.schema, report.rows)
     departures.count(columns)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from eber.brief import brief
+from eber.io.text import shortened
 from eber.tables.columns import as_booleans, as_numbers, as_texts, as_words, find_meaning
 from eber.tables.files import TableFile, open_table
 from eber.tables.schema import Schema, find_schema, require_columns, subject_column
@@ -212,7 +212,7 @@ def _check_spelling(values: NDArray[Any], path: Path, name: str) -> None:
         # A blank between digits stays: "1 11" and "11 1" are different numbers of something.
         key = re.sub(r"(?<!\d) | (?!\d)", "", " ".join(value.casefold().split()))
         spellings.setdefault(key, []).append(value)
-    alike = [" and ".join(map(brief, group)) for group in spellings.values() if len(group) > 1]
+    alike = [" and ".join(map(shortened, group)) for group in spellings.values() if len(group) > 1]
     if alike:
         raise ValueError(
             f"Column {name!r} of {path} holds {', '.join(alike[:3])}, which differ only in letter case or blanks: "

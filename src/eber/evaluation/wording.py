@@ -1,0 +1,44 @@
+"""Numbers and lists as sentences and tables have them: estimates, p-values, differences, intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from eber.evaluation.metrics import Quantity
+
+LEVEL = 0.05
+"""p-values below it are called significant."""
+
+
+def format_estimate(quantity: Quantity, mean: float, sd: float) -> str:
+    """A mean and its standard deviation, where there is one."""
+    return quantity.format(mean) if math.isnan(sd) else f"{quantity.format(mean)} ± {quantity.format(sd)}"
+
+
+def format_p(p: float) -> str:
+    """A p-value with three decimals; a dash where there is none."""
+    if math.isnan(p):
+        return "–"
+    return "< 0.001" if p < 0.0005 else f"{p:.3f}"
+
+
+def format_signed(value: float) -> str:
+    """A difference with its sign and three decimals; a dash where there is none."""
+    return "–" if math.isnan(value) else f"{value:+z.3f}".replace("-", "−")
+
+
+def format_interval(low: float, high: float) -> str:
+    """An interval of a difference; a dash where there is none."""
+    return "–" if math.isnan(low) or math.isnan(high) else f"{format_signed(low)} to {format_signed(high)}"
+
+
+def listed(items: Sequence[str]) -> str:
+    """One, two and three."""
+    return items[0] if len(items) == 1 else ", ".join(items[:-1]) + " and " + items[-1]
+
+
+def p_with_sign(p: float) -> str:
+    """A p-value as it stands behind "p": < 0.001, or = 0.012."""
+    text = format_p(p)
+    return text if text.startswith("<") else f"= {text}"

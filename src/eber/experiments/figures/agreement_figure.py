@@ -1,0 +1,89 @@
+"""Where methods agree: rows on which all are right or all wrong, and who is right where they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from eber.experiments.agreement import Agreement, agreements
+from eber.io.text import file_name
+from eber.report.figures import INK, PALETTE, style
+from eber.runs.figure import ReportFigure
+from eber.runs.results import Results
+
+
+def agreement_figures(results: Results) -> Sequence[ReportFigure]:
+    """One figure for each setting in which the reference method and another one have finished a common seed."""
+    drawn = []
+    for setting in results.experiment.settings:
+        found = agreements(results, setting)
+        if found:
+            drawn.append(draw_agreement(setting, results.experiment.reference_method, found))
+    return drawn
+
+
+def draw_agreement(setting: str, reference: str, found: Sequence[Agreement]) -> ReportFigure:
+    """Means over seeds; whiskers reach from the lowest seed to the highest."""
+    agree = {
+        "all right": [seed.all_right for seed in found],
+        "all wrong": [seed.all_wrong for seed in found],
+    }
+    with_reference = {
+        method: [seed.right_with_reference[method] for seed in found] for method in found[0].right_with_reference
+    }
+    without_reference = {
+        method: [seed.right_without_reference[method] for seed in found] for method in found[0].right_without_reference
+    }
+    with style():
+        figure = Figure(figsize=(9.6, 3.2))
+        left, middle, right = figure.subplots(1, 3, sharey=True)
+        _bars(left, agree, PALETTE[0])
+        _bars(middle, with_reference, PALETTE[2])
+        _bars(right, without_reference, PALETTE[1])
+        left.set(ylabel="share of rows", ylim=(0, 1), title="All test rows")
+        middle.set_title(f"Methods differ, {reference} right")
+        right.set_title(f"Methods differ, {reference} wrong")
+        for axes in (middle, right):
+            axes.axhline(0.5, color=INK, linestyle="--", linewidth=1)
+    words = "; ".join(
+        f"{method} {_mean(shares)} where {reference} is right, {_mean(without_reference[method])} where it is wrong"
+        for method, shares in with_reference.items()
+    )
+    seeds = "one seed" if len(found) == 1 else f"{len(found)} seeds, whiskers from the lowest to the highest"
+    return ReportFigure(
+        file_name(f"agreement-{setting}"),
+        figure,
+        f"Agreement between methods, {setting}; {seeds}. Left: rows on which all methods are right, or all wrong. "
+        f"Middle and right: among rows on which methods differ, how often each other method is right where {reference} "
+        f"is right, and where it is wrong. The dashed line marks 0.5.",
+        f"Bars. All right: {np.mean(agree['all right']):.2f}; all wrong: {np.mean(agree['all wrong']):.2f} of the "
+        f"rows. Where methods differ: {words}.",
+    )
+
+
+def _bars(axes: Axes, shares: Mapping[str, Sequence[float]], colour: str) -> None:
+    """One bar for each name, its height under the name; seeds in which a share is of no rows (NaN) are passed over."""
+    found = [_known(values) for values in shares.values()]
+    for x, values in enumerate(found):
+        if len(values):
+            mean = values.mean()
+            whisker = [[mean - values.min()], [values.max() - mean]] if len(values) > 1 else None
+            axes.bar(x, mean, width=0.62, color=colour, yerr=whisker, ecolor=INK, capsize=3)
+    axes.set_xticks(range(len(found)), [f"{name}\n{_mean(values)}" for name, values in shares.items()])
+    axes.set_xlim(-0.6, len(found) - 0.4)
+    if not any(map(len, found)):
+        axes.text(0.5, 0.25, "no such rows", transform=axes.transAxes, ha="center")
+
+
+def _known(values: Sequence[float]) -> NDArray[np.float64]:
+    return np.array([value for value in values if np.isfinite(value)])
+
+
+def _mean(values: Sequence[float]) -> str:
+    """The mean over the seeds in which there is a share; a dash where there is none."""
+    known = _known(values)
+    return f"{known.mean():.2f}" if len(known) else "–"

@@ -1,0 +1,19 @@
+"""Text from files that others made, as it may stand in errors and in names of files."""
+
+from __future__ import annotations
+
+import re
+
+MAX_CHARACTERS = 150
+"""Of a value that an error shows."""
+
+
+def shortened(value: object) -> str:
+    """The value as Python writes it, cut where it is long: a damaged file may hold a cell without end."""
+    text = repr(value)
+    return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]}..."
+
+
+def file_name(text: str, between: str = "-") -> str:
+    """A name that every file system takes: what is no letter, digit, ".", "_" or "=" becomes `between`."""
+    return re.sub(rf"[^A-Za-z0-9._={between}]+", between, text)

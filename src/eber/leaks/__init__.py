@@ -1,0 +1,1 @@
+"""Does the held-out environment share rows with training?"""

@@ -1,0 +1,68 @@
+"""Which cell next, and how long the rest will take."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+
+from eber.runs.cell import Cell
+from eber.runs.ledger import Record
+
+
+class Schedule:
+    """Cells still to be computed, longest first, so that no long one is left alone at the end.
+
+    A cell is expected to take as long as the finished ones of the same method and setting did. Methods that have not
+    been seen yet come first, to learn about them.
+
+    Parameters
+    ----------
+    cells : iterable of Cell
+        In the order in which cells of equal length are run.
+    finished : iterable of Record
+        Cells of earlier runs, for their times.
+    """
+
+    def __init__(self, cells: Iterable[Cell], finished: Iterable[Record]) -> None:
+        self._pending = list(cells)
+        self._times: dict[tuple[str, str], list[float]] = defaultdict(list)
+        for record in finished:
+            self._times[record.identity["setting"], record.identity["method"]].append(record.cell_seconds)
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    def add(self, cell: Cell) -> None:
+        """Put a cell back."""
+        self._pending.append(cell)
+
+    def next(self, seeds_together: int = 1) -> list[Cell]:
+        """Take the cell that should run now, with the other seeds of its block: 0 to n-1, n to 2n-1, and so on."""
+        longest = max(self._pending, key=lambda cell: self._expected(cell, unknown=math.inf))
+
+        def block(cell: Cell) -> tuple[str, str, int]:
+            return cell.setting, cell.method, cell.seed // seeds_together
+
+        taken = [cell for cell in self._pending if block(cell) == block(longest)]
+        self._pending = [cell for cell in self._pending if block(cell) != block(longest)]
+        return taken
+
+    def learn(self, cell: Cell, seconds: float) -> None:
+        """Note how long a cell took."""
+        self._times[cell.setting, cell.method].append(seconds)
+
+    def seconds_left(self, running: Iterable[Cell], jobs: int) -> float | None:
+        """Expected time until all is done, or None while nothing is known."""
+        known = [seconds for times in self._times.values() for seconds in times]
+        if not known:
+            return None
+        typical = sum(known) / len(known)
+        # A running cell has, on average, half of its time before it.
+        work = sum(self._expected(cell, unknown=typical) for cell in self._pending)
+        work += sum(self._expected(cell, unknown=typical) for cell in running) / 2
+        return work / jobs
+
+    def _expected(self, cell: Cell, unknown: float) -> float:
+        times = self._times.get((cell.setting, cell.method))
+        return sum(times) / len(times) if times else unknown

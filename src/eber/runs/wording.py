@@ -1,0 +1,123 @@
+"""What a summary says in words: how the tests came out, and where our figures are not the paper's."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from eber.evaluation.metrics import Quantity
+from eber.evaluation.wording import LEVEL, format_estimate, listed, p_with_sign
+from eber.runs.holdout_summary import HoldoutSummary
+from eber.runs.results import NOTABLE, Estimate, Summary
+from eber.runs.spec import SECONDS
+
+
+def verdict(summary: Summary | HoldoutSummary) -> str:
+    """How the reference method fared against the others, in no stronger words than the tests allow."""
+    tested = [row for row in summary.rows if row.comparison is not None]
+    if not tested:
+        return ""
+    groups: dict[str, list[str]] = {"better": [], "worse": [], "open": [], "untested": []}
+    for row in tested:
+        comparison = row.comparison
+        assert comparison is not None
+        if math.isnan(comparison.p_corrected):
+            groups["untested"].append(f"{row.label} ({comparison.reason})")
+        elif comparison.p_corrected < LEVEL:
+            groups["better"].append(f"{row.label} (p {p_with_sign(comparison.p_corrected)})")
+        elif comparison.high < 0:
+            metric = summary.primary
+            interval = f"{metric.format(comparison.low)} to {metric.format(comparison.high)}".replace("-", "−")
+            groups["worse"].append(f"{row.label} (advantage {interval}, 95 % interval)")
+        else:
+            side = "ahead" if comparison.advantage > 0 else "behind" if comparison.advantage < 0 else "level"
+            groups["open"].append(f"{row.label} ({side}, p {p_with_sign(comparison.p_corrected)})")
+    label, reference = summary.primary.label, summary.reference
+    sentences = []
+    if groups["better"]:
+        sentences.append(f"{reference} has significantly better {label} than {listed(groups['better'])}.")
+    if groups["worse"]:
+        sentences.append(f"{reference} has worse {label} than {listed(groups['worse'])}.")
+    if groups["open"]:
+        sentences.append(f"No significant advantage in {label} is shown over {listed(groups['open'])}.")
+    if groups["untested"]:
+        sentences.append(f"Not tested: {listed(groups['untested'])}.")
+    return " ".join(sentences)
+
+
+def deviations(summary: Summary) -> list[str]:
+    """A sentence for each mean that differs from the paper's by more than two of the paper's standard deviations.
+
+    Times are left out: they are of other machines.
+    """
+    return [
+        _deviation(row.label, column, row.estimates[column.name], summary.source)
+        for row in summary.rows
+        for column in summary.columns
+        if column.name != SECONDS.name
+        and column.name in row.estimates
+        and abs(row.estimates[column.name].deviation) > NOTABLE
+    ]
+
+
+def seeds_of(summary: Summary) -> str:
+    """How many seeds the rows rest on."""
+    counts = {row.n_seeds for row in summary.rows}
+    if len(counts) == 1:
+        (n,) = counts
+        return f"{n} seed" if n == 1 else f"{n} seeds"
+    return f"seeds, as many as each row has ({', '.join(f'{row.label} {row.n_seeds}' for row in summary.rows)})"
+
+
+def caption(summary: Summary) -> str:
+    """What a reader must know to read the table."""
+    parts = ["One seed." if seeds_of(summary) == "1 seed" else f"Mean ± standard deviation over {seeds_of(summary)}."]
+    parts += changed(summary.changes)
+    if summary.source:
+        parts.append(
+            f"Paper: {summary.source}; in brackets our mean minus the paper's, in the paper's standard deviations."
+        )
+    parts += how_tested(summary, "seed")
+    if summary.penalty_weights:
+        chosen = "; ".join(f"{label} {_counted(weights)}" for label, weights in summary.penalty_weights.items())
+        parts.append(f"Penalty weights chosen on training environments, by seed: {chosen}.")
+    return " ".join(parts)
+
+
+def changed(changes: Mapping[str, Any]) -> list[str]:
+    """A sentence on the parameters that a run changed; none where it changed none."""
+    pairs = ", ".join(f"{name} = {value}" for name, value in changes.items())
+    return [f"Changed for this run: {pairs}."] if changes else []
+
+
+def how_tested(summary: Summary | HoldoutSummary, unit: str) -> list[str]:
+    """A sentence on the tests of a table; none where nothing was tested."""
+    if not any(row.comparison for row in summary.rows):
+        return []
+    return [
+        f"p: one-sided t-test, paired by {unit}, of {summary.reference} against each method on "
+        f"{summary.primary.label}, Benjamini-Yekutieli corrected over the methods of this table."
+    ]
+
+
+def _counted(weights: tuple[float, ...]) -> str:
+    """Weights, the most frequent first, with how many seeds chose them where they did not all choose the same."""
+    counts = Counter(weights).most_common()
+    return ", ".join(
+        f"{weight:g}" if len(counts) == 1 else f"{weight:g} ({n} of {len(weights)})" for weight, n in counts
+    )
+
+
+def _deviation(label: str, column: Quantity, estimate: Estimate, source: str) -> str:
+    assert estimate.paper is not None
+    direction = "above" if estimate.deviation > 0 else "below"
+    judgement = ""
+    if column.higher_is_better is not None:
+        judgement = " (better)" if column.is_better(estimate.mean, estimate.paper[0]) else " (worse)"
+    ours, printed = format_estimate(column, estimate.mean, estimate.sd), format_estimate(column, *estimate.paper)
+    return (
+        f"{label}: {column.label} {ours} is {abs(estimate.deviation):.1f} of the paper's standard deviations "
+        f"{direction} its {printed} in {source}{judgement}."
+    )

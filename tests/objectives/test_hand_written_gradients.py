@@ -1,0 +1,256 @@
+"""Every backward pass that is written by hand, against autograd and finite differences."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from eber.nn.conditional_mlp import ConditionalMLP, MLPLayout
+from eber.nn.context_blocks import BLOCK
+from eber.nn.networks import build_network
+from eber.nn.stack import ModuleStack
+from eber.objectives.base import Batch, ModelByModel
+from eber.objectives.eber import TERMS, EBERObjective, ExpectationRule
+from eber.objectives.fused.mixture import Mixture, Sizes, integrand_rows
+from eber.objectives.fused.objective import FusedEBERObjective
+from eber.objectives.fused.sampled_mixture import SampledMixture
+from tests.small_networks import make_batch, make_networks
+
+
+def by_concatenation(network: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    """What a conditional network means: plain layers on [x; one-hot contexts], one combination at a time.
+
+    Without a layer before the head, each combination has a linear map of its own.
+    """
+    if network.first is None:
+        weight = network.head.weight.view(-1, *network.contexts, network.head.in_features)
+        bias = network.head.bias.view(-1, *network.contexts, 1)
+        return weight @ network.extractor(x).T + bias
+    out = []
+    for combination in product(*(range(size) for size in network.contexts)):
+        features = x if network.extractor is None else network.extractor(x)
+        one_hot = [
+            F.one_hot(torch.tensor(c), size).to(x).expand(len(x), -1)
+            for c, size in zip(combination, network.contexts, strict=True)
+        ]
+        inputs = torch.cat([features, *one_hot], 1)
+        weight = torch.cat([network.first.weight, *network.tables], 1)
+        hidden = inputs @ weight.T + network.first.bias
+        layers = list(network.layers)
+        last = layers.pop() if network.linear_representation and layers else None
+        if not (network.linear_representation and last is None):
+            hidden = hidden.relu()
+        for layer in layers:
+            hidden = layer(hidden).relu()
+        out.append(network.head(hidden if last is None else last(hidden)).T)
+    return torch.stack(out, 1).view(-1, *network.contexts, len(x))
+
+
+@pytest.mark.parametrize("block", [BLOCK, 200, 1])
+@pytest.mark.parametrize("featurizer", ["linear", "mlp", lambda shape, R: nn.Linear(shape[0], R)])
+@pytest.mark.parametrize("contexts", [(5,), (2, 5)])
+@pytest.mark.parametrize("hidden_dims", [(5,), (5, 4, 3)])
+def test_conditional_network_means_plain_layers(
+    featurizer: object,
+    contexts: tuple[int, ...],
+    hidden_dims: tuple[int, ...],
+    block: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whether its activations are worked out at once, in blocks of unequal size, or one environment at a time."""
+    monkeypatch.setattr("eber.nn.context_blocks.BLOCK", block)
+    network = build_network(
+        featurizer,  # type: ignore[arg-type]
+        (4,),
+        contexts,
+        2,
+        hidden_dims=hidden_dims,
+        representation_dim=6,
+    ).double()
+    x = torch.randn(7, 4, dtype=torch.float64)
+    expected = by_concatenation(network, x)
+    torch.testing.assert_close(network(x), expected)
+    upstream = torch.randn_like(expected)
+    found = torch.autograd.grad((network(x) * upstream).sum(), list(network.parameters()))
+    wanted = torch.autograd.grad((expected * upstream).sum(), list(network.parameters()))
+    for a, b in zip(found, wanted, strict=True):
+        torch.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("linear_representation", [True, False])
+@pytest.mark.parametrize("contexts", [(), (3,), (2, 3)])
+@pytest.mark.parametrize("n_layers", [1, 2, 3])
+def test_conditional_mlp_passes_gradcheck(
+    contexts: tuple[int, ...], linear_representation: bool, n_layers: int
+) -> None:
+    g = torch.Generator().manual_seed(1)
+
+    def leaf(*shape: int) -> torch.Tensor:
+        return torch.randn(*shape, generator=g, dtype=torch.float64, requires_grad=True)
+
+    layers = [leaf(*shape) for _ in range(n_layers - 1) for shape in ((4, 4), (4,))]
+    layout = MLPLayout(len(contexts), linear_representation, n_layers)
+    parameters = [*(leaf(4, size) for size in contexts), leaf(4, 3), leaf(4), *layers, leaf(2, 4), leaf(2)]
+    assert torch.autograd.gradcheck(ConditionalMLP.apply, (leaf(6, 3), layout, *parameters))
+
+
+@pytest.mark.parametrize("heads", [(), (3,), (2, 3)])
+def test_heads_alone_pass_gradcheck(heads: tuple[int, ...]) -> None:
+    g = torch.Generator().manual_seed(1)
+    shapes = ((6, 3), (2 * math.prod(heads), 3), (2 * math.prod(heads),))
+    leaves = [torch.randn(*shape, generator=g, dtype=torch.float64, requires_grad=True) for shape in shapes]
+    assert torch.autograd.gradcheck(ConditionalMLP.apply, (leaves[0], MLPLayout(0, False, 0, heads), *leaves[1:]))
+
+
+CASES = {
+    "default": {},
+    "three classes, two dimensions, deep decoder": {"K": 3, "L": 2, "decoder_hidden_dims": (4,)},
+    "no bounds": {"latent_bounds": None},
+    "many environments": {"m": 9},
+    "many classes": {"K": 6},
+    "one environment": {"m": 1},
+    "linear featurizer": {"featurizer": "linear", "L": 3},
+    "supplied weights": {"supplied": True},
+    "pseudo-environments": {"n_observed": 7},
+    "module featurizer": {"featurizer": lambda shape, R: nn.Sequential(nn.Linear(shape[0], R), nn.Tanh())},
+}
+
+
+def one_model(batch: Batch) -> Batch:
+    weights = batch.log_p_e_given_x
+    return Batch(batch.x[None], batch.y[None], batch.e[None], None if weights is None else weights[None])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_fused_objective_equals_the_readable_one_in_value_terms_and_gradient(case: str) -> None:
+    options = {"K": 2, "m": 3, "L": 1, **CASES[case]}
+    supplied = options.pop("supplied", False)
+    module = make_networks(6, **options)  # type: ignore[arg-type]
+    batch = make_batch(6, K=options["K"], m=options.get("n_observed", options["m"]), B=9)  # type: ignore[arg-type]
+    if supplied:
+        batch = Batch(batch.x, batch.y, batch.e, torch.log_softmax(torch.randn(3, 9, dtype=torch.float64), 0))
+    stack, results = ModuleStack([module]), []
+    readable = ModelByModel(EBERObjective("stratified", ExpectationRule(options["L"]), 1.3, 0.6))  # type: ignore[arg-type]
+    for objective in (readable, FusedEBERObjective(1.3, 0.6)):
+        stack.gradient.zero_()
+        result = objective(stack, one_model(batch), 0, [torch.Generator().manual_seed(3)])
+        result.backward()
+        results.append((result, stack.gradient.clone()))
+    (expected, wanted), (fused, found) = results
+    assert fused.names == expected.names == ("loss", *TERMS)
+    torch.testing.assert_close(fused.values, expected.values, rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(found, wanted, rtol=1e-9, atol=1e-12)
+
+
+def test_fused_gradient_is_the_slope_of_the_fused_loss() -> None:
+    """Finite differences, independent of autograd and of the readable form."""
+    stack, batch = ModuleStack([make_networks(8)]), one_model(make_batch(8))
+    objective = FusedEBERObjective(1.0, 0.5)
+
+    def loss() -> float:
+        return objective(stack, batch, 0, [torch.Generator().manual_seed(4)]).of("loss")
+
+    objective(stack, batch, 0, [torch.Generator().manual_seed(4)]).backward()
+    gradient, vector, step = stack.gradient.clone(), stack.vector, 1e-6
+    for i in range(0, len(vector), 7):
+        value = float(vector[i])
+        vector[i] = value + step
+        up = loss()
+        vector[i] = value - step
+        down = loss()
+        vector[i] = value
+        assert float(gradient[i]) == pytest.approx((up - down) / (2 * step), rel=1e-4, abs=1e-7)
+
+
+@pytest.mark.parametrize("block", [BLOCK, 1])
+@pytest.mark.parametrize("sampled", [False, True])
+@pytest.mark.parametrize("case", ["default", "three classes, two dimensions, deep decoder", "supplied weights"])
+def test_models_side_by_side_have_the_terms_and_gradients_they_have_alone(
+    case: str, sampled: bool, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eber.nn.context_blocks.BLOCK", block)
+    options = {"K": 2, "m": 3, "L": 1, **CASES[case]}
+    supplied = options.pop("supplied", False)
+    models = [make_networks(seed, **options) for seed in range(3)]  # type: ignore[arg-type]
+    batches = [make_batch(seed, K=options["K"], m=3, B=9) for seed in range(3)]  # type: ignore[arg-type]
+    if supplied:
+        weights = torch.log_softmax(torch.randn(3, 3, 9, dtype=torch.float64), 1)
+        batches = [Batch(b.x, b.y, b.e, w) for b, w in zip(batches, weights, strict=True)]
+    alone = []
+    for s in range(3):
+        stack = ModuleStack([models[s]])
+        result = FusedEBERObjective(1.3, 0.6, sampled)(
+            stack, one_model(batches[s]), 0, [torch.Generator().manual_seed(s)]
+        )
+        result.backward()
+        alone.append((result.values[:, 0], stack.of_model(stack.gradient, 0)))
+    stack = ModuleStack(models)
+    together = Batch(
+        *(torch.stack([getattr(b, name) for b in batches]) for name in ("x", "y", "e")), weights if supplied else None
+    )
+    result = FusedEBERObjective(1.3, 0.6, sampled)(
+        stack, together, 0, [torch.Generator().manual_seed(s) for s in range(3)]
+    )
+    result.backward()
+    for s, (values, gradient) in enumerate(alone):
+        torch.testing.assert_close(result.values[:, s], values, rtol=1e-10, atol=1e-13)
+        torch.testing.assert_close(stack.of_model(stack.gradient, s), gradient, rtol=1e-10, atol=1e-13)
+
+
+def test_sampled_environments_leave_loss_and_gradient_unbiased() -> None:
+    """The sum over all pairs of draws, each with its probability, is the exact one: no Monte Carlo error is left."""
+    sizes = Sizes(S=1, K=3, m=4, L=2, B=3)
+    _, K, m, L, B = sizes
+    g = torch.Generator().manual_seed(0)
+
+    def normal(*shape: int) -> torch.Tensor:
+        return torch.randn(1, *shape, generator=g, dtype=torch.float64)
+
+    theta = 0.7 * normal(2 * L, K, m, B)
+    lp_y, lp_e = torch.log_softmax(normal(K, m, B), 1), torch.log_softmax(normal(m, B), 1)
+    noise, slope = normal(L, m, B), normal(L)
+    e = torch.randint(0, m, (1, B), generator=g)
+
+    def evaluate(mixture: Mixture, pair: tuple[int, int] | None = None) -> list[torch.Tensor]:
+        """The bound of each row and the gradients; with the given pair of environments where two are drawn."""
+        for array, values in ((mixture.theta, theta), (mixture.lp_y, lp_y), (mixture.lp_e, lp_e)):
+            array.copy_(values)
+        mixture.observed.copy_(F.one_hot(e, m).mT)
+        mixture.weigh()
+        mixture.noise.copy_(noise[:, :, : mixture.noise.shape[2]])
+        if isinstance(mixture, SampledMixture):
+            cumulative = torch.cat([torch.zeros(1, 1, B, dtype=torch.float64), mixture.r.cumsum(1)], 1)
+            mixture.uniform.copy_(torch.stack([(cumulative[:, j] + cumulative[:, j + 1]) / 2 for j in pair], 2))
+            mixture.choose(e)
+            assert torch.equal(mixture.environments[:, :2], torch.tensor(pair)[None, :, None].expand(1, 2, B))
+            mixture.noise.copy_(noise.gather(2, mixture.environments[:, None].expand(1, L, 3, B)))
+        mixture.draw()
+        along = torch.einsum("sl,slcb->scb", slope, mixture.points[:, :L])
+        mixture.log_lik.copy_(-along.square())  # stands for a decoder
+        bound_weight, tied = mixture.weights.unbind(1)
+        mixture.grad_points[:, :L] = torch.einsum("sl,scb->slcb", slope, -2 * along * (bound_weight + 0.6 * tied))
+        mixture.differentiate()
+        log_post = mixture.integrands[:, integrand_rows(K)["log_post"]]
+        bound = (bound_weight * (mixture.log_lik - log_post)).sum(1)
+        return [bound, mixture.grad_theta.clone(), mixture.grad_lp_y.clone(), mixture.grad_lp_e.clone()]
+
+    every, few = (kind(sizes, 0.6, theta) for kind in (Mixture, SampledMixture))
+    expected = evaluate(every)
+    rows = integrand_rows(K)
+    of_the_tie = [*range(rows["log_post_own"], rows["log_joint"]), *range(rows["log_joint_own"], rows["log_r"])]
+    totals = [torch.zeros_like(value) for value in expected]
+    for first, second in product(range(m), repeat=2):
+        found = evaluate(few, (first, second))
+        terms_at_draws = every.integrands.gather(2, few.environments[:, None].expand_as(few.integrands))
+        torch.testing.assert_close(few.integrands[:, :, :2], terms_at_draws[:, :, :2])
+        torch.testing.assert_close(few.integrands[:, of_the_tie, 2], terms_at_draws[:, of_the_tie, 2])
+        probability = every.r[:, first] * every.r[:, second]  # (1, B)
+        for total, value in zip(totals, found, strict=True):
+            total += value * probability.view(1, *[1] * (value.dim() - 2), B)
+    for total, value in zip(totals, expected, strict=True):
+        torch.testing.assert_close(total, value, rtol=1e-10, atol=1e-12)
