@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 _TALLY = "tally: "
 
@@ -40,9 +39,3 @@ def data_dir() -> Path:
     if not folder:
         pytest.skip("EBER_DATA does not name the folder with the real data")
     return Path(folder)
-
-
-@pytest.fixture
-def generator() -> torch.Generator:
-    """A seeded generator, for mathematics that draws."""
-    return torch.Generator().manual_seed(7)
