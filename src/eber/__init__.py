@@ -15,10 +15,10 @@ if TYPE_CHECKING:
         ERMClassifier,
         FishrClassifier,
         IRMClassifier,
-        Table,
         VRExClassifier,
         fit_many,
     )
+    from eber.methods import Method, find_method, register_method
 
 __all__ = [
     "PAPER_FORM",
@@ -26,20 +26,26 @@ __all__ = [
     "ERMClassifier",
     "FishrClassifier",
     "IRMClassifier",
+    "Method",
     "MultiEnvironmentData",
-    "Table",
     "VRExClassifier",
     "__version__",
+    "find_method",
     "fit_many",
+    "register_method",
 ]
+
+_HOMES = {
+    "MultiEnvironmentData": "eber.datasets.base",
+    **dict.fromkeys(("Method", "find_method", "register_method"), "eber.methods"),
+}
 
 
 def __getattr__(name: str) -> Any:
     """Import torch and scikit-learn, which takes seconds, only when something that needs them is asked for."""
     if name not in __all__:
         raise AttributeError(f"module 'eber' has no attribute {name!r}")
-    home = "eber.datasets.base" if name == "MultiEnvironmentData" else "eber.estimators"
-    return getattr(import_module(home), name)
+    return getattr(import_module(_HOMES.get(name, "eber.estimators")), name)
 
 
 def __dir__() -> list[str]:

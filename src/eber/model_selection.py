@@ -16,9 +16,10 @@ own searches, as `cv`.
 from __future__ import annotations
 
 import math
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -28,8 +29,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, LeaveOneGroupOut, StratifiedKFold
 
 from eber.datasets.base import MultiEnvironmentData
-from eber.estimators import Table, fit_many
-from eber.estimators.base import EnvironmentClassifier
+from eber.estimators import fit_many
 from eber.evaluation.metrics import negative_log_likelihood
 from eber.exceptions import NonFiniteLossError
 
@@ -47,10 +47,11 @@ MAX_FOLDS = 20
 
 @dataclass(frozen=True)
 class Choice:
-    """A chosen weight, and the mean validation loss of every weight; infinite where training diverged."""
+    """A chosen weight, the mean validation loss of each, infinite where training diverged, and the search's seconds."""
 
     weight: float
     losses: dict[float, float]
+    seconds: float = 0.0
 
 
 def leave_one_environment_out(data: MultiEnvironmentData, random_state: int = 0) -> list[Fold]:
@@ -151,7 +152,7 @@ def choose_penalty_weight(
 
     Parameters
     ----------
-    estimator : IRMClassifier, VRExClassifier, FishrClassifier, or a pipeline that ends in one
+    estimator : classifier with a penalty weight, such as IRMClassifier, or a pipeline that ends in one
         Not fitted, and left as it is. A pipeline is fitted anew on each fold, preprocessing included; it needs
         scikit-learn's metadata routing for `environments`.
     X : array or DataFrame of shape (n, d)
@@ -166,35 +167,62 @@ def choose_penalty_weight(
     random_state : int
         Of the folds; that of the fits is the estimator's.
     """
-    labels, names = np.asarray(y), np.asarray(environments)
+    rows = X if hasattr(X, "iloc") else np.asarray(X)
+    data = MultiEnvironmentData(rows, np.asarray(y), np.asarray(environments))
+    folds = [(data.select(first), data.select(second)) for first, second in find_rule(rule)(data, random_state)]
+    trials = weight_trials(lambda weight: clone(estimator).set_params(**{parameter: weight}), folds, grid)
+    start = time.perf_counter()
+    errors = fit_many([trial.classifier for trial in trials], [trial.train for trial in trials], raise_errors=False)
+    return choose_by_trials(trials, errors, time.perf_counter() - start)
 
-    folds = selection_folds(rule, labels, names, random_state)
-    tables = [Table(_rows(X, rows), labels[rows], names[rows]) for rows, _ in folds]
 
-    trials = list(product(grid, range(len(folds))))
-    candidates = [clone(estimator).set_params(**{parameter: weight}) for weight, _ in trials]
-    errors = _fit_all(candidates, [tables[fold] for _, fold in trials])
+@dataclass(frozen=True)
+class WeightTrial:
+    """A fit that shows what a weight is worth, on rows that it has not seen."""
+
+    weight: float
+    classifier: Any
+    train: MultiEnvironmentData
+    validation: MultiEnvironmentData
+
+
+def weight_trials(
+    make: Callable[[float], Any],
+    folds: Sequence[tuple[MultiEnvironmentData, MultiEnvironmentData]],
+    grid: Iterable[float],
+) -> list[WeightTrial]:
+    """The fits of a search: every weight on every fold.
+
+    Parameters
+    ----------
+    make : callable
+        Weight -> unfitted classifier.
+    folds : sequence of pairs
+        Rows to fit on, rows to validate on.
+    grid : iterable of float
+    """
+    return [WeightTrial(weight, make(weight), *fold) for weight, fold in product(grid, folds)]
+
+
+def choose_by_trials(trials: Sequence[WeightTrial], errors: Sequence[Exception | None], seconds: float = 0.0) -> Choice:
+    """The weight with the least mean NLL on the validation rows of its trials, which are fitted by now.
+
+    Parameters
+    ----------
+    errors : sequence
+        What ended the fit of each trial, or None. One that diverged speaks against its weight; any other is raised.
+    seconds : float
+        Wall time of the trials.
+    """
     losses: dict[float, list[float]] = defaultdict(list)
-    for (weight, fold), candidate, error in zip(trials, candidates, errors, strict=True):
-        rows, loss = folds[fold][1], math.inf
+    for trial, error in zip(trials, errors, strict=True):
+        if error is not None and not isinstance(error, NonFiniteLossError):
+            raise error
+        loss, rows, fitted = math.inf, trial.validation, trial.classifier
         if error is None:
-            loss = negative_log_likelihood(labels[rows], candidate.predict_proba(_rows(X, rows)), candidate.classes_)
-        losses[weight].append(loss)
-    return choose_weight(losses)
-
-
-def _fit_all(candidates: Sequence[Any], tables: Sequence[Table]) -> list[NonFiniteLossError | None]:
-    """Fit classifiers side by side, pipelines one by one; the errors of those that diverged."""
-    if all(isinstance(candidate, EnvironmentClassifier) for candidate in candidates):
-        return fit_many(candidates, tables, raise_errors=False)
-    errors: list[NonFiniteLossError | None] = []
-    for candidate, table in zip(candidates, tables, strict=True):
-        try:
-            candidate.fit(table.X, table.y, environments=table.environments)
-            errors.append(None)
-        except NonFiniteLossError as error:
-            errors.append(error)
-    return errors
+            loss = negative_log_likelihood(rows.y, fitted.predict_proba(rows.X), fitted.classes_)
+        losses[trial.weight].append(loss)
+    return replace(choose_weight(losses), seconds=seconds)
 
 
 def choose_weight(losses: Mapping[float, Sequence[float]]) -> Choice:
@@ -226,11 +254,6 @@ def subsample(data: MultiEnvironmentData, rows_per_environment: int, random_stat
         rows = np.flatnonzero(data.environments == name)
         kept.append(rng.permutation(rows)[:rows_per_environment])
     return data.select(np.sort(np.concatenate(kept)))
-
-
-def _rows(X: Any, rows: NDArray[np.int64]) -> Any:
-    """Rows of an array or of a DataFrame, which keeps its column names."""
-    return X.iloc[rows] if hasattr(X, "iloc") else np.asarray(X)[rows]
 
 
 def _strata(data: MultiEnvironmentData) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
 
 from eber import EBERClassifier, VRExClassifier
-from eber.compare.methods import BOOSTING, LOGISTIC, Effort, fit_method
+from eber.compare.methods import Effort, fit_method
 from eber.compare.running import evaluate_fold
 from eber.datasets.hospitals import draw_hospitals
 from eber.exceptions import EnvironmentWarning
@@ -44,7 +44,10 @@ def split(table: TrainingTable, held_out: str) -> tuple[np.ndarray, ...]:
 
 @pytest.mark.parametrize(
     ("method", "reference"),
-    [(LOGISTIC, LogisticRegression()), (BOOSTING, HistGradientBoostingClassifier(random_state=0))],
+    [
+        ("Logistic regression", LogisticRegression()),
+        ("Gradient boosting", HistGradientBoostingClassifier(random_state=0)),
+    ],
 )
 def test_the_references_are_scikit_learns_own(table: TrainingTable, method: str, reference: object) -> None:
     X, y, _, X_test, y_test = split(table, "Ashford")

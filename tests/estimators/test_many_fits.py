@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,6 @@ from eber import (
     ERMClassifier,
     FishrClassifier,
     IRMClassifier,
-    Table,
     VRExClassifier,
     fit_many,
 )
@@ -28,8 +28,7 @@ pytestmark = [
 
 
 def table(seed=0, n=40):
-    rows = draw(ParametricParameters(n=n, m_validation=1, m_test=1, d=4), random_state=seed).train
-    return Table(rows.X, rows.y, rows.environments)
+    return draw(ParametricParameters(n=n, m_validation=1, m_test=1, d=4), random_state=seed).train
 
 
 @functools.cache
@@ -75,12 +74,12 @@ FAMILIES = {
 @pytest.mark.parametrize("shared", [True, False])
 def test_fits_together_equal_fits_alone(family, shared):
     makers = FAMILIES[family]
-    tables = [table()] if shared else [table(seed) for seed in range(len(makers))]
+    tables = [table()] * len(makers) if shared else [table(seed) for seed in range(len(makers))]
     together = [make() for make in makers]
     assert fit_many(together, tables) == [None] * len(makers)
     for i, make in enumerate(makers):
-        X, y, environments = tables[0 if shared else i]
-        assert_same_fit(together[i], make().fit(X, y, environments=environments), X)
+        given = tables[i]
+        assert_same_fit(together[i], make().fit(given.X, given.y, environments=given.environments), given.X)
 
 
 def test_mixed_shapes_and_methods_are_sorted_into_groups():
@@ -96,16 +95,16 @@ def test_mixed_shapes_and_methods_are_sorted_into_groups():
 def test_stacks_of_bounded_size_give_the_same(monkeypatch):
     given = table()
     whole, parts = ([EBERClassifier(epochs=1, random_state=s) for s in range(5)] for _ in range(2))
-    fit_many(whole, [given])
+    fit_many(whole, given)
     monkeypatch.setattr("eber.estimators.many_fits.STACK_ELEMENTS", 1)
-    fit_many(parts, [given])
+    fit_many(parts, given)
     for a, b in zip(whole, parts, strict=True):
         assert_same_fit(a, b, given.X)
 
 
 def test_a_fit_that_diverges_is_left_unfitted_and_its_neighbours_are_not():
     good, bad = table(), table(1)
-    bad = bad._replace(X=bad.X * 1e30)
+    bad = replace(bad, X=bad.X * 1e30)
     fits = [EBERClassifier(epochs=2, random_state=s) for s in range(2)]
     first, second = fit_many(fits, [good, bad], raise_errors=False)
     assert first is None
@@ -119,12 +118,12 @@ def test_a_fit_that_diverges_is_left_unfitted_and_its_neighbours_are_not():
 
 def test_parameters_are_checked_as_in_a_fit_alone():
     with pytest.raises(ValueError, match="epochs"):
-        fit_many([ERMClassifier(epochs=0)], [table()])
+        fit_many([ERMClassifier(epochs=0)], table())
 
 
 def test_global_generators_are_left_alone():
     before = torch.get_rng_state()
-    fit_many([EBERClassifier(epochs=1, random_state=s) for s in range(2)], [table()])
+    fit_many([EBERClassifier(epochs=1, random_state=s) for s in range(2)], table())
     assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -133,7 +132,7 @@ def test_methods_that_need_environments_get_them_whatever_comes_first(first):
     """ERM has no use for environments; others on the same table have."""
     given, kinds = table(), (ERMClassifier, EBERClassifier, VRExClassifier)
     together = [kind(epochs=2, random_state=0) for kind in (first, *(kind for kind in kinds if kind is not first))]
-    fit_many(together, [given])
+    fit_many(together, given)
     for classifier in together:
         alone = type(classifier)(epochs=2, random_state=0).fit(given.X, given.y, environments=given.environments)
         assert_same_fit(classifier, alone, given.X)
@@ -144,7 +143,7 @@ def test_only_what_leaves_a_step_as_it_is_may_differ_within_a_stack():
 
     def shape(**parameters):
         classifier = VRExClassifier(**parameters)
-        return classifier._begin(*given, 0, torch.Generator()).shape
+        return classifier._begin(given.X, given.y, given.environments, 0, torch.Generator()).shape
 
     assert shape(random_state=1) == shape(random_state=2, penalty_weight=5.0, verbose=1, n_threads=2)
     for change in ({"learning_rate": 0.1}, {"batch_size": 8}, {"epochs": 2}, {"clip_norm": 1.0}, {"hidden_dims": (5,)}):

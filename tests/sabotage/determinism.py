@@ -108,7 +108,7 @@ SABOTAGES = (
         broken="Fits on tables of one shape are all trained on the rows of the first.",
         test="tests/estimators/test_many_fits.py::test_fits_together_equal_fits_alone",
         file="estimators/many_fits.py",
-        before="(job.shape, *map(id, table))",
+        before="(job.shape, id(source))",
         after="(job.shape,)",
     ),
     Sabotage(

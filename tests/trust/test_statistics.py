@@ -11,19 +11,20 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from eber.compare.methods import METHODS
 from eber.compare.running import comparison
 from eber.compare.summary import ComparisonSummary, summarise_comparison
 from eber.datasets.base import MultiEnvironmentData
 from eber.evaluation.metrics import METRICS
 from eber.evaluation.significance import compare
 from eber.leaks.audit import LeakAudit, leak_audit
+from eber.methods import default_methods
 from eber.runs.results import Results
 from tests.trust.effort import times
 
 Tally = Callable[[str, int], None]
 Draw = Callable[[np.random.Generator, tuple[int, ...]], NDArray[np.float64]]
 
+METHODS = default_methods()
 UNLIKELY = 1e-3
 """A test fails when what was counted had so small a probability under what is stated."""
 

@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from eber.cli.options import (
+    METHODS_HELP,
     Drop,
     EnvironmentColumn,
     Features,
     Label,
     Quick,
     Selection,
-    Table,
+    TablePath,
     columns_named,
     count,
     effort_of,
     say_notes,
+    separated,
 )
 
 if TYPE_CHECKING:
@@ -32,14 +34,14 @@ if TYPE_CHECKING:
 
 
 def compare(
-    table: Table,
+    table: TablePath,
     label: Label,
     environment: EnvironmentColumn,
     out: Annotated[
         Path | None, typer.Option("--out", help="Output folder; results/NAME of the table when not given.")
     ] = None,
     methods: Annotated[
-        str, typer.Option(help="Methods, separated by commas; all when not given.", show_default=False)
+        str, typer.Option(help=f"{METHODS_HELP}; all of these when not given.", show_default=False)
     ] = "",
     seeds: Annotated[int, typer.Option(min=1, help="Number of seeds: 0, 1, ...")] = 1,
     metric: Annotated[
@@ -59,20 +61,19 @@ def compare(
     import torch
 
     from eber.compare.folds import plan_folds
-    from eber.compare.methods import METHODS
     from eber.compare.preview import expected_seconds
     from eber.compare.record import record_comparison
     from eber.compare.suspicions import find_suspicions
     from eber.evaluation.metrics import find_metric
+    from eber.methods import default_methods, find_method
     from eber.runs.runner import run, writing_outputs
-    from eber.runs.spec import choose
     from eber.tables.files import open_table
     from eber.tables.training import read_training_table
 
     torch.set_num_threads(1)
     effort = effort_of(quick, selection)
     find_metric(metric)
-    chosen = choose([part.strip() for part in methods.split(",") if part.strip()] or METHODS, METHODS, "method")
+    chosen = [find_method(name).name for name in separated(methods) or default_methods()]
     names = open_table(table).names
     dropped = columns_named(drop, names)
     wanted = columns_named(features, names) if features else None

@@ -17,22 +17,24 @@ from eber.cli.options import (
     Label,
     Quick,
     Selection,
-    Table,
+    TablePath,
     columns_named,
     count,
     effort_of,
     say_notes,
 )
+from eber.methods import BUILT_IN, find_method
 
+SAVED = [method.name for method in BUILT_IN if method.source.startswith("eber.")]
 CARD_METRICS = ("nll", "accuracy", "ece", "auroc")
 
 
 def fit(
-    table: Table,
+    table: TablePath,
     label: Label,
     environment: EnvironmentColumn,
     out: Annotated[Path, typer.Option("--out", help="Folder for the model.", show_default=False)],
-    method: Annotated[str, typer.Option(help="EBER, ERM, IRM, V-REx or Fishr.")] = "EBER",
+    method: Annotated[str, typer.Option(help=f"{', '.join(SAVED)}, or module:Class of your own.")] = "EBER",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the fit.")] = 0,
     drop: Drop = None,
     features: Features = None,
@@ -48,9 +50,7 @@ def fit(
     from eber.compare.methods import fit_method
     from eber.compare.running import evaluate_fold
     from eber.runs.cell import MAIN
-    from eber.runs.fitting import CLASSIFIERS
     from eber.runs.joint_fits import run_alone
-    from eber.runs.spec import choose
     from eber.tables.files import open_table
     from eber.tables.model_folder import Bundle, describe, prepare_folder
     from eber.tables.preprocessing import Preprocessing
@@ -58,7 +58,12 @@ def fit(
 
     torch.set_num_threads(1)
     effort = effort_of(quick, selection)
-    (chosen,) = choose([method], tuple(CLASSIFIERS), "method")
+    declared = find_method(method)
+    chosen = declared.name
+    if not declared.is_network:
+        raise ValueError(
+            f"{chosen} cannot be saved: a model folder holds {', '.join(SAVED)}, or a class derived from them."
+        )
     names = open_table(table).names
     data = read_training_table(
         table,
@@ -92,7 +97,7 @@ def fit(
         messages = list(dict.fromkeys(str(warning.message) for warning in caught))
     for message in messages:
         typer.secho(f"Warning: {message}", fg=typer.colors.YELLOW, err=True)
-    remarks = [*plan.remarks, *([effort.choice_of_weights] if fitted.penalty_weight is not None else [])]
+    remarks = [*plan.remarks, *filter(None, [effort.choice_of_weights([declared])])]
     card = describe(data, fitted.classifier, chosen, fingerprint(table), entries, remarks)
     Bundle(fitted.classifier, data.schema, preprocessing, card).save(out)
     typer.echo(

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from eber.methods import BUILT_IN
+
 if TYPE_CHECKING:
     from eber.compare.methods import Effort
 
-Table = Annotated[
+TablePath = Annotated[
     Path, typer.Argument(help="CSV (also gzipped), Parquet, or a folder of Parquet files.", show_default=False)
 ]
+METHODS_HELP = f"Methods, separated by commas: {', '.join(m.name for m in BUILT_IN)}, or module:Class of your own"
 Label = Annotated[str, typer.Option("--label", help="Column to be predicted.", show_default=False)]
 EnvironmentColumn = Annotated[
     str, typer.Option("--environment", help="Column that says where each row comes from.", show_default=False)
@@ -61,6 +64,11 @@ def columns_named(given: list[str] | None, table_columns: tuple[str, ...]) -> li
     for text in given or ():
         names += [text] if text in table_columns else [part.strip() for part in text.split(",") if part.strip()]
     return names
+
+
+def separated(text: str) -> list[str]:
+    """Names separated by commas."""
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def count(number: int, noun: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eber.cli.options import Table, columns_named, count
+from eber.cli.options import TablePath, columns_named, count
 
 if TYPE_CHECKING:
     from eber.tables.prediction import PredictionReport
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def predict(
     model: Annotated[Path, typer.Argument(help="Folder that `eber fit` wrote.", show_default=False)],
-    table: Table,
+    table: TablePath,
     out: Annotated[Path, typer.Option("--out", help="File to write, .csv or .parquet.", show_default=False)],
     adapt: Annotated[
         bool, typer.Option("--adapt", help="First re-estimate, from these rows, which environments they resemble.")

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from eber.cli.options import METHODS_HELP, separated
 from eber.experiments.registry import EXPERIMENTS, find_experiment
 from eber.report.holdout_tables import holdouts_as_rich
 from eber.report.page import write_report
@@ -35,7 +36,10 @@ def reproduce(
     seeds: Annotated[int, typer.Option(min=1, help="Number of seeds: 0, 1, ...")] = 3,
     methods: Annotated[
         str,
-        typer.Option(help="Methods, separated by commas; all but the ablations when not given.", show_default=False),
+        typer.Option(
+            help=f"{METHODS_HELP}, or a row of the experiment; the paper's, without the ablations, when not given.",
+            show_default=False,
+        ),
     ] = "",
     out: Annotated[
         Path | None,
@@ -96,8 +100,8 @@ def reproduce(
             seeds=seeds,
             jobs=jobs,
             data=data,
-            methods=_methods(experiment, _split(methods), ablation),
-            settings=_settings(experiment, _split(settings), sensitivity, all_holdouts),
+            methods=_methods(experiment, separated(methods) or None, ablation),
+            settings=_settings(experiment, separated(settings) or None, sensitivity, all_holdouts),
             overrides=changes,
         )
         statuses.append(summary.exit_status)
@@ -194,8 +198,3 @@ def _settings(
         default = experiment.default_settings or tuple(experiment.settings)
         return list(dict.fromkeys([*default, *hold_out_settings(experiment)]))
     return chosen
-
-
-def _split(text: str) -> list[str] | None:
-    """Names separated by commas; None where there are none."""
-    return [part.strip() for part in text.split(",") if part.strip()] or None

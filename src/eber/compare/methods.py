@@ -1,25 +1,23 @@
-"""The methods that are compared, by name: the paper's five, and two references that people trust."""
+"""How the comparison fits a method: how long, with which settings, and how a penalty weight is chosen."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
 
 from eber.datasets.base import MultiEnvironmentData
+from eber.evaluation.wording import listed
 from eber.exceptions import EnvironmentWarning
-from eber.model_selection import choose_penalty_weight, selection_folds
-from eber.runs.fitting import CLASSIFIERS, PENALISED, Steps, fit
+from eber.methods import PENALTY_WEIGHTS, Method, find_method, middle_weight
+from eber.model_selection import Choice, find_rule
+from eber.runs.fitting import FittedMethod, Steps, WeightSearch, fit
 
-LOGISTIC, BOOSTING = "Logistic regression", "Gradient boosting"
-METHODS = (*CLASSIFIERS, LOGISTIC, BOOSTING)
-PENALTY_WEIGHTS = (1.0, 10.0, 100.0)
-"""Grid for the penalty weights of IRM, V-REx and Fishr."""
 DEFAULT_SELECTION = "training_domain_validation"
 BATCH_SIZE = 64
 MAX_EPOCHS, MIN_EPOCHS = 50, 3
@@ -50,15 +48,22 @@ class Effort:
         """Whether penalty weights are chosen, or there is only one."""
         return len(self.penalty_weights) > 1
 
-    @property
-    def choice_of_weights(self) -> str:
-        """How penalty weights come about, in a sentence that names the rule."""
+    def choice_of_weights(self, methods: Iterable[Method]) -> str:
+        """How the penalty weights of these methods come about, in sentences that name the rule; none for none."""
+        by_grid: dict[tuple[float, ...], list[str]] = defaultdict(list)
+        for method in methods:
+            if method.penalty_parameter:
+                by_grid[method.grid(self.penalty_weights)].append(method.name)
         if not self.searches:
-            return f"The penalty weight of IRM, V-REx and Fishr is {self.penalty_weights[0]:g}; none is searched."
-        weights = ", ".join(f"{weight:g}" for weight in self.penalty_weights)
-        return (
-            f"Penalty weights of IRM, V-REx and Fishr are chosen from {weights} by {self.selection.replace('_', ' ')} "
-            "within the training environments; a held-out environment has no part in it."
+            return " ".join(
+                f"The penalty weight of {listed(names)} is {grid[0]:g}; none is searched."
+                for grid, names in by_grid.items()
+            )
+        return " ".join(
+            f"Penalty weights of {listed(names)} are chosen from {', '.join(f'{weight:g}' for weight in grid)} by "
+            f"{self.selection.replace('_', ' ')} within the training environments; a held-out environment has no part "
+            "in it."
+            for grid, names in by_grid.items()
         )
 
     def epochs(self, n_rows: int) -> int:
@@ -70,26 +75,15 @@ THOROUGH = Effort()
 QUICK = Effort(steps=500, penalty_weights=(1.0,))
 
 
-@dataclass(frozen=True)
-class FittedMethod:
-    """A fitted classifier, and the penalty weight that was chosen for it where there is one."""
-
-    classifier: Any
-    penalty_weight: float | None = None
-
-
 def build(method: str, seed: int, epochs: int, n_environments: int, penalty_weight: float | None = None) -> Any:
     """An unfitted classifier with the settings that the comparison uses, for so many training environments."""
-    if method == LOGISTIC:
-        return LogisticRegression(random_state=seed)
-    if method == BOOSTING:
-        return HistGradientBoostingClassifier(random_state=seed)
-    parameters: dict[str, Any] = {"epochs": epochs, "batch_size": BATCH_SIZE, "random_state": seed}
-    if method in PENALISED:
-        parameters["penalty_weight"] = penalty_weight
-    if method == "EBER" and n_environments > MAX_COMPONENTS:
-        parameters["pseudo_environments"] = MAX_COMPONENTS
-    return CLASSIFIERS[method](**parameters)
+    declared = find_method(method)
+    settings: dict[str, Any] = {"epochs": epochs, "batch_size": BATCH_SIZE, "random_state": seed}
+    if declared.penalty_parameter:
+        settings[declared.penalty_parameter] = penalty_weight
+    if n_environments > MAX_COMPONENTS:
+        settings["pseudo_environments"] = MAX_COMPONENTS
+    return declared.build(**settings)
 
 
 def fit_method(
@@ -97,33 +91,34 @@ def fit_method(
 ) -> Steps[FittedMethod]:
     """Fit a method as the comparison does; a computation for `eber.runs.joint_fits`.
 
-    A penalty weight is chosen by the effort's rule within these rows, then all of them are fitted with it. With more
-    than `MAX_COMPONENTS` environments, EBER's share so many pseudo-environments.
+    A penalty weight is chosen by the effort's rule within these rows, then all of them are fitted with it; the time of
+    the search is part of the method's. With more than `MAX_COMPONENTS` environments, EBER's share so many
+    pseudo-environments.
     """
-    epochs, m = effort.epochs(len(y)), len(np.unique(environments))
-    if method not in CLASSIFIERS:
-        return FittedMethod(build(method, seed, epochs, m).fit(X, y))
-    weight = _choose_weight(method, X, y, environments, seed, effort) if method in PENALISED else None
-    fitted = yield from fit(build(method, seed, epochs, m, weight), MultiEnvironmentData(X, y, environments))
-    return FittedMethod(fitted.classifier, weight)
+    data = MultiEnvironmentData(X, y, environments)
+    epochs, m = effort.epochs(len(y)), len(data.environment_names)
+
+    def make(weight: float | None) -> Any:
+        return build(method, seed, epochs, m, weight)
+
+    if not find_method(method).penalty_parameter:
+        return (yield from fit(make(None), data))
+    choice = yield from _choose_weight(make, find_method(method).grid(effort.penalty_weights), data, seed, effort)
+    fitted = yield from fit(make(choice.weight), data)
+    return replace(fitted, seconds=fitted.seconds + choice.seconds, penalty_weight=choice.weight)
 
 
 def _choose_weight(
-    method: str, X: NDArray[Any], y: NDArray[Any], environments: NDArray[Any], seed: int, effort: Effort
-) -> float:
+    make: Callable[[float], Any], grid: Sequence[float], data: MultiEnvironmentData, seed: int, effort: Effort
+) -> Steps[Choice]:
     """The weight that the rule prefers; the middle of the grid, with a warning, where the rows are too few for it."""
-    grid = effort.penalty_weights
-    middle = grid[len(grid) // 2]
-    if not effort.searches:
-        return middle
+    middle = middle_weight(grid)
+    if len(grid) == 1:
+        return Choice(middle, {})
+    rule = find_rule(effort.selection)
     try:
-        selection_folds(effort.selection, y, environments, seed)
+        rule(data, seed)
     except ValueError as error:
         warnings.warn(f"The penalty weight is {middle:g}, not chosen: {error}", EnvironmentWarning, stacklevel=3)
-        return middle
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", EnvironmentWarning)  # said once, by the fit that is kept
-        estimator = build(method, seed, effort.epochs(len(y)), len(np.unique(environments)), middle)
-        return choose_penalty_weight(
-            estimator, X, y, environments=environments, grid=grid, rule=effort.selection, random_state=seed
-        ).weight
+        return Choice(middle, {})
+    return (yield from WeightSearch(grid, rule).run(make, data, seed))

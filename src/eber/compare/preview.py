@@ -8,11 +8,14 @@ import warnings
 from collections.abc import Iterable
 
 import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
 
 from eber.compare.folds import FoldPlan
-from eber.compare.methods import BATCH_SIZE, BOOSTING, Effort, build
+from eber.compare.methods import BATCH_SIZE, Effort, build
+from eber.datasets.base import MultiEnvironmentData
+from eber.estimators.many_fits import fit_alone
+from eber.methods import find_method
 from eber.model_selection import MAX_FOLDS, selection_folds
-from eber.runs.fitting import CLASSIFIERS, PENALISED
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.training import TrainingTable
 
@@ -39,7 +42,7 @@ def expected_seconds(
     n_train = len(table) * (1 - 1 / max(n_folds, 2))
     total, n_fits = 0.0, 0
     for method in methods:
-        network = method in CLASSIFIERS
+        network = find_method(method).is_network
         size = TRIAL_STEPS * BATCH_SIZE if network else TRIAL_ROWS
         # Twice: the first fit of a method pays for imports and caches that no other pays for.
         seconds, n_tried = min(_trial(table, preprocessing, method, size, rng) for _ in range(2))
@@ -62,7 +65,8 @@ def _crowding(workers: int) -> float:
 
 def fits_of(method: str, table: TrainingTable, effort: Effort) -> int:
     """How often a method is fitted for each fold and seed: once, and for each weight and fold of the selection."""
-    if method not in PENALISED or not effort.searches:
+    declared = find_method(method)
+    if not declared.penalty_parameter or not effort.searches:
         return 1
     try:
         folds = len(selection_folds(effort.selection, table.y, table.environments))
@@ -70,7 +74,7 @@ def fits_of(method: str, table: TrainingTable, effort: Effort) -> int:
         return 1
     # One of the environments is held out, and is not among those that the rule leaves out in turn.
     folds -= effort.selection == "leave_one_environment_out" and folds < MAX_FOLDS
-    return 1 + len(effort.penalty_weights) * folds
+    return 1 + len(declared.grid(effort.penalty_weights)) * folds
 
 
 def _trial(
@@ -82,13 +86,16 @@ def _trial(
     e = table.environments[rows]
     classifier = build(method, 0, epochs=1, n_environments=len(np.unique(e)), penalty_weight=1.0)
     share = 1.0
-    if method == BOOSTING:  # tree after tree of the same cost
+    if isinstance(classifier, HistGradientBoostingClassifier):  # tree after tree of the same cost
         share = TRIAL_TREES / classifier.max_iter
         classifier.set_params(max_iter=TRIAL_TREES)
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a moment's fit has every sign of a bad one
-        classifier.fit(X, y, **({"environments": e} if method in CLASSIFIERS else {}))
+        try:
+            fit_alone(classifier, MultiEnvironmentData(X, y, e))
+        except Exception:  # what is wrong with a method is said by its cells, which fail alone
+            return 0.0, len(rows)
     return (time.perf_counter() - start) / share, len(rows)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -13,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eber.compare.methods import METHODS, Effort, fit_method
+from eber.compare.methods import Effort, fit_method
 from eber.estimators import EBERClassifier
 from eber.evaluation.metrics import METRICS, score
 from eber.exceptions import AdaptationWarning
 from eber.method.inference import entropy
+from eber.methods import default_methods
 from eber.runs.cell import ADAPTED, MAIN, Cell, CellResult
 from eber.runs.fitting import Steps
 from eber.runs.spec import Experiment
@@ -55,10 +55,11 @@ def comparison(
             "held_out": "[]",
         },
         settings={fold: {"held_out": json.dumps(list(members))} for fold, members in folds.items()},
-        methods=METHODS,
+        methods=default_methods(),
+        fits_any_method=True,
         metrics=tuple(METRICS),
         primary_metric=metric,
-        reference_method=METHODS[0],
+        reference_method=default_methods()[0],
         run_cell=run_cell,
         seeds_together=5,
         fingerprint=fingerprint,
@@ -91,9 +92,7 @@ def evaluate_fold(
     train, test = np.flatnonzero(~held), np.flatnonzero(held)
     preprocessing = Preprocessing.fit(table.columns.select(train), table.schema)
     X, X_test = (preprocessing.transform(table.columns.select(rows)) for rows in (train, test))
-    start = time.perf_counter()
     fitted = yield from fit_method(method, X, table.y[train], table.environments[train], seed, effort)
-    seconds = {MAIN: time.perf_counter() - start}
     classifier = fitted.classifier
     proba = classifier.predict_proba(X_test)
     y = table.y[test]
@@ -108,7 +107,7 @@ def evaluate_fold(
         adapted, more = _look_inside(classifier, X_test, y, seed)
         scores[ADAPTED] = adapted
         arrays |= more
-    return CellResult(scores, seconds, arrays)
+    return CellResult(scores, {MAIN: fitted.seconds}, arrays)
 
 
 def _look_inside(

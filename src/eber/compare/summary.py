@@ -19,15 +19,11 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from eber.compare.methods import BOOSTING, LOGISTIC, METHODS
 from eber.evaluation.metrics import METRICS, Metric, find_metric
 from eber.evaluation.significance import compare as compare_scores
 from eber.evaluation.wording import LEVEL, listed, p_with_sign
 from eber.runs.cell import ADAPTED, MAIN
 from eber.runs.results import Results
-
-SIMPLICITY = (LOGISTIC, "ERM", BOOSTING, "EBER")
-"""The order in which methods that cannot be told apart are recommended; others come after."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +62,8 @@ class MethodSummary:
         95 % interval of the mean of the ranking metric over folds, by Student's t; NaN for one fold.
     seconds : float
         Mean time of a fit, choice of a penalty weight included.
+    simplicity : int
+        The order in which methods that cannot be told apart are recommended, the simplest first.
     test : LeaderTest, optional
         The leader against this method; none for the leader itself.
     """
@@ -76,6 +74,7 @@ class MethodSummary:
     low: float
     high: float
     seconds: float
+    simplicity: int
     test: LeaderTest | None = None
 
 
@@ -125,7 +124,7 @@ class ComparisonSummary:
     def recommended(self) -> MethodSummary:
         """The simplest of the leader and those that cannot be told from it."""
         tied = [row for row in self.rows if row is self.leader or row.method in self.rivals]
-        return min(tied, key=lambda row: _simplicity(row.method))
+        return min(tied, key=lambda row: row.simplicity)
 
     @property
     def verdict(self) -> str:
@@ -162,7 +161,7 @@ def summarise_comparison(results: Results) -> ComparisonSummary:
         raise ValueError(f"{results.folder} holds no finished fit: there is nothing to report yet.")
     rows = [
         _summarise_method(results, cells, method, MAIN, metric)
-        for method in METHODS
+        for method in results.experiment.methods
         if ((cells["method"] == method) & (cells["variant"] == MAIN)).any()
     ]
     rows = _rank(rows, metric)
@@ -195,7 +194,8 @@ def _summarise_method(
         low, high = float(values.mean() - half), float(values.mean() + half)
     times = results.timings[(results.timings["method"] == method) & (results.timings["variant"] == MAIN)]
     means = {name: float(table[name].mean()) for name in METRICS}
-    return MethodSummary(method, by_fold, means, low, high, float(times["seconds"].mean()))
+    simplicity = results.experiment.method(method).simplicity
+    return MethodSummary(method, by_fold, means, low, high, float(times["seconds"].mean()), simplicity)
 
 
 def _rank(rows: list[MethodSummary], metric: Metric) -> list[MethodSummary]:
@@ -233,7 +233,3 @@ def _test(rows: list[MethodSummary], metric: Metric) -> list[MethodSummary]:
 
 def _has(row: MethodSummary, fold: str, metric: Metric) -> bool:
     return not math.isnan(row.by_fold.get(fold, {}).get(metric.name, math.nan))
-
-
-def _simplicity(method: str) -> int:
-    return SIMPLICITY.index(method) if method in SIMPLICITY else len(SIMPLICITY)

@@ -16,11 +16,11 @@ class MultiEnvironmentData:
 
     Parameters
     ----------
-    X : array of shape (n, d) or (n, channels, height, width)
+    X : array or DataFrame of shape (n, d), or array of shape (n, channels, height, width)
     y : array of shape (n,)
-        Labels.
+        Labels; a Series is taken as an array.
     environments : array of shape (n,)
-        The environment each row came from.
+        The environment each row came from; as for y.
     feature_names : sequence of str, optional
         One name for each column of a two-dimensional X.
     identifiers : array of shape (n,), optional
@@ -31,7 +31,7 @@ class MultiEnvironmentData:
         What belongs to the rows of one source only (coordinates, the latent z of a simulation), each of length n.
     """
 
-    X: NDArray[Any]
+    X: Any
     y: NDArray[Any]
     environments: NDArray[Any]
     feature_names: tuple[str, ...] = ()
@@ -40,6 +40,8 @@ class MultiEnvironmentData:
     extra: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for column in ("y", "environments"):  # a Series would be selected from by its index
+            object.__setattr__(self, column, np.asarray(getattr(self, column)))
         n = len(self.X)
         columns = {"y": self.y, "environments": self.environments, **self.extra}
         if self.identifiers is not None:
@@ -73,7 +75,7 @@ class MultiEnvironmentData:
         """The given rows (a mask or an index), everything else as it was."""
         return replace(
             self,
-            X=self.X[rows],
+            X=self.X.iloc[rows] if hasattr(self.X, "iloc") else self.X[rows],
             y=self.y[rows],
             environments=self.environments[rows],
             identifiers=None if self.identifiers is None else self.identifiers[rows],

@@ -2,7 +2,7 @@
 
 from eber.estimators.baselines import ERMClassifier, FishrClassifier, IRMClassifier, VRExClassifier
 from eber.estimators.eber import PAPER_FORM, EBERClassifier
-from eber.estimators.many_fits import Table, fit_many
+from eber.estimators.many_fits import fit_many
 
 __all__ = [
     "PAPER_FORM",
@@ -10,7 +10,6 @@ __all__ = [
     "ERMClassifier",
     "FishrClassifier",
     "IRMClassifier",
-    "Table",
     "VRExClassifier",
     "fit_many",
 ]

@@ -16,9 +16,10 @@ from eber.experiments.data_task import ABLATIONS, FIT_PARAMETERS, DataTask, Spli
 from eber.experiments.figures.agreement_figure import agreement_figures
 from eber.experiments.figures.assignment_figure import assignment_figures
 from eber.experiments.fingerprint import fingerprint_files
+from eber.methods import paper_methods
 from eber.runs.cell import Cell, CellResult
 from eber.runs.figure import ReportFigure
-from eber.runs.fitting import CLASSIFIERS, Steps
+from eber.runs.fitting import Steps
 from eber.runs.results import Results
 from eber.runs.spec import Experiment
 
@@ -121,7 +122,8 @@ EXPERIMENT = Experiment(
         "selection": "training_domain_validation",
         "selection_rows": 1500,
     },
-    methods=tuple(CLASSIFIERS),
+    methods=paper_methods(),
+    fits_any_method=True,
     oracles=tuple(ORACLES),
     ablations=ABLATIONS,
     metrics=METRICS,

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from eber.datasets.base import MultiEnvironmentData
 from eber.estimators import PAPER_FORM, EBERClassifier, ERMClassifier
-from eber.estimators.base import EnvironmentClassifier
 from eber.evaluation.metrics import score
 from eber.experiments.parametric import ERM_SAME_RECIPE
 from eber.leaks.audit import LeakAudit, leak_audit
+from eber.methods import find_method
 from eber.model_selection import find_rule
 from eber.runs.cell import ADAPTED, LEAKED_ROWS, MAIN, PENALTY_WEIGHT, Cell, CellResult
-from eber.runs.fitting import CLASSIFIERS, PENALISED, FittedMethod, Preparation, Steps, WeightSearch, fit, unchanged
+from eber.runs.fitting import FittedMethod, Preparation, Steps, WeightSearch, fit, unchanged
 
 WITHOUT_ENVIRONMENT_LOSS = {"env_loss_weight": 0.0}
 AS_THEOREM_1 = {**WITHOUT_ENVIRONMENT_LOSS, "objective": "decomposed"}
@@ -116,13 +116,19 @@ class DataTask:
         raw_train, raw_test = self.split(cell.parameters, cell.data_dir, cell.seed)
         if self.oracles and cell.method in self.oracles:
             return self._run_oracle(cell.method, raw_test)
-        train, test = self.prepare(raw_train, raw_test)
+        rows = self if cell.method in ABLATIONS or find_method(cell.method).is_network else self._on_flat_rows()
+        train, test = rows.prepare(raw_train, raw_test)
         shared = self._shared_parameters(cell)
         extra: dict[str, float] = {}
-        if cell.method in PENALISED:
-            choice = yield from self._search(cell.parameters).run(cell.method, raw_train, shared, cell.seed)
+        if weight := penalty_parameter(cell.method):
+            search = rows._search(cell.method, cell.parameters)
+            choice = yield from search.run(
+                lambda value: build_classifier(cell.method, {**shared, weight: value}, cell.parameters),
+                raw_train,
+                cell.seed,
+            )
             extra = {PENALTY_WEIGHT: choice.weight}
-            shared |= {"penalty_weight": choice.weight}
+            shared |= {weight: choice.weight}
         fitted = yield from fit(build_classifier(cell.method, shared, cell.parameters), train)
         scores, seconds, right = self._score(fitted, test)
         result = CellResult({MAIN: {**scores, **extra}}, {MAIN: seconds}, {"correct": right})
@@ -139,6 +145,17 @@ class DataTask:
                     result, scores={**result.scores, MAIN: main}, arrays={**result.arrays, "leaked": leaked}
                 )
         return result
+
+    def _on_flat_rows(self) -> DataTask:
+        """The same task for a classifier of any kind, which knows no images: a row is a vector of numbers."""
+
+        def prepare(train: MultiEnvironmentData, other: MultiEnvironmentData) -> Split:
+            first, second = (
+                replace(data, X=data.X.reshape(len(data), -1), feature_names=()) for data in self.prepare(train, other)
+            )
+            return first, second
+
+        return replace(self, prepare=prepare)
 
     def _run_oracle(self, name: str, test: MultiEnvironmentData) -> CellResult:
         assert self.oracles is not None
@@ -177,9 +194,9 @@ class DataTask:
             },
         )
 
-    def _search(self, parameters: Mapping[str, Any]) -> WeightSearch:
+    def _search(self, method: str, parameters: Mapping[str, Any]) -> WeightSearch:
         return WeightSearch(
-            parameters["penalty_weights"],
+            find_method(method).grid(parameters["penalty_weights"]),
             find_rule(parameters["selection"]),
             parameters.get("selection_rows", 0),
             self.prepare,
@@ -201,13 +218,18 @@ class DataTask:
         return score(test.y, proba, classes, self.metrics), seconds, right
 
 
-def build_classifier(method: str, shared: Mapping[str, Any], parameters: Mapping[str, Any]) -> EnvironmentClassifier:
-    """An unfitted classifier of a method by name."""
+def penalty_parameter(method: str) -> str:
+    """The parameter whose weight is chosen; empty where there is none, as in the rows that are built here."""
+    return "" if method in ABLATIONS else find_method(method).penalty_parameter
+
+
+def build_classifier(method: str, shared: Mapping[str, Any], parameters: Mapping[str, Any]) -> Any:
+    """An unfitted classifier of a method by name; one that is not known is refused, never replaced."""
     if method == ERM_SAME_RECIPE:
         recipe = EBERClassifier()
         of_recipe = {name: getattr(recipe, name) for name in ("input_scale", "centre_features", "average_decay")}
         return ERMClassifier(**shared, **of_recipe)
-    if method == "EBER" or method in CHANGES:
-        own = {name: parameters[name] for name in _EBER_PARAMETERS}
-        return EBERClassifier(**{**shared, **own, **CHANGES.get(method, {})})
-    return CLASSIFIERS[method](**shared)
+    of_eber = {name: parameters[name] for name in _EBER_PARAMETERS}
+    if method in CHANGES:
+        return EBERClassifier(**{**shared, **of_eber, **CHANGES[method]})
+    return find_method(method).build(**shared, **of_eber)

@@ -21,9 +21,10 @@ from eber.experiments.figures.assignment_figure import assignment_figures
 from eber.experiments.figures.leak_figure import draw_leak, draw_neighbours
 from eber.experiments.fingerprint import fingerprint_files
 from eber.leaks.audit import LeakAudit, leak_audit
+from eber.methods import paper_methods
 from eber.runs.cell import Cell, CellResult
 from eber.runs.figure import ReportFigure
-from eber.runs.fitting import CLASSIFIERS, Steps
+from eber.runs.fitting import Steps
 from eber.runs.holdouts import hold_out
 from eber.runs.parameters import Value
 from eber.runs.results import Results
@@ -165,7 +166,8 @@ EXPERIMENT = Experiment(
             "is some 2,000 there, and decides nearly every prediction: zeller measures how a method bears that.",
         )
     },
-    methods=tuple(CLASSIFIERS),
+    methods=paper_methods(),
+    fits_any_method=True,
     ablations=ABLATIONS,
     metrics=METRICS,
     primary_metric="nll",

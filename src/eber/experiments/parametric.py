@@ -14,13 +14,13 @@ from torch import nn
 from eber.datasets.parametric import ParametricDraw, ParametricParameters, draw
 from eber.datasets.parametric_oracle import ParametricOracle
 from eber.estimators import PAPER_FORM, EBERClassifier, ERMClassifier
-from eber.estimators.base import EnvironmentClassifier
 from eber.evaluation.metrics import score
 from eber.experiments.figures.simulation_figures import environment_probability_figure, label_probability_figure
 from eber.experiments.parametric_paper import PAPER
+from eber.methods import find_method, paper_methods
 from eber.runs.cell import MAIN, PENALTY_WEIGHT, Cell, CellResult
 from eber.runs.figure import ReportFigure
-from eber.runs.fitting import CLASSIFIERS, PENALISED, FittedMethod, Steps, fit, fit_best_weight, validation_nll
+from eber.runs.fitting import FittedMethod, Steps, fit, fit_best_weight
 from eber.runs.joint_fits import run_alone
 from eber.runs.results import Results
 from eber.runs.spec import Experiment
@@ -114,25 +114,26 @@ def fit_method(
         "learning_rate": parameters["learning_rate"],
         "random_state": seed,
     }
-    if method in PENALISED:
-        loss = validation_nll(data.validation)
-        return (yield from fit_best_weight(method, data.train, parameters["penalty_weights"], loss, shared))
-    if method == "ERM":
-        return (yield from fit(CLASSIFIERS[method](**shared), data.train))
+    of_eber = {name: parameters[name] for name in ("latent_dim", "env_loss_weight", "tie_weight", "objective")}
+    if method in VARIANTS:
+        return (yield from fit(EBERClassifier(**{**shared, **of_eber, **VARIANTS[method](oracle)}), data.train))
     if method == ERM_SAME_RECIPE:
         eber = EBERClassifier()
         recipe: dict[str, Any] = {"input_scale": eber.input_scale, "average_decay": eber.average_decay}
         return (yield from fit(ERMClassifier(**shared, **recipe), data.train))
     if method == ERM_RELU:
         return (yield from fit(ERMClassifier(**{**shared, "featurizer": relu_extractor}), data.train))
-    own = {
-        "latent_dim": parameters["latent_dim"],
-        "env_loss_weight": parameters["env_loss_weight"],
-        "tie_weight": parameters["tie_weight"],
-        "objective": parameters["objective"],
-    }
-    changes = VARIANTS[method](oracle) if method in VARIANTS else {}
-    return (yield from fit(EBERClassifier(**{**shared, **own, **changes}), data.train))
+    declared, settings = find_method(method), {**shared, **of_eber}
+    if not declared.penalty_parameter:
+        return (yield from fit(declared.build(**settings), data.train))
+    return (
+        yield from fit_best_weight(
+            lambda weight: declared.build(**settings, **{declared.penalty_parameter: weight}),
+            data.train,
+            data.validation,
+            declared.grid(parameters["penalty_weights"]),
+        )
+    )
 
 
 def _score(fitted: FittedMethod, data: ParametricDraw) -> tuple[dict[str, float], float]:
@@ -150,7 +151,7 @@ def figures(results: Results) -> Sequence[ReportFigure]:
         return ()
     parameters = results.experiment.resolve("baseline", results.run["overrides"])
     data, oracle = draw_cell(parameters, seeds[0])
-    fits: dict[str, EnvironmentClassifier] = {
+    fits: dict[str, Any] = {
         method: run_alone(fit_method(method, data, oracle, parameters, seeds[0])).classifier
         for method in ("EBER", "ERM")
     }
@@ -240,7 +241,8 @@ EXPERIMENT = Experiment(
         "d=1000": {"d": 1000},
     },
     default_settings=("baseline",),
-    methods=tuple(CLASSIFIERS),
+    methods=paper_methods(),
+    fits_any_method=True,
     oracles=("Bayes-x",),
     ablations=(*VARIANTS, ERM_SAME_RECIPE, ERM_RELU),
     metrics=METRICS,

@@ -17,9 +17,10 @@ from eber.experiments.figures.agreement_figure import agreement_figures
 from eber.experiments.figures.assignment_figure import assignment_figures
 from eber.experiments.figures.feature_figure import draw_assigned_features
 from eber.experiments.fingerprint import fingerprint_files
+from eber.methods import paper_methods
 from eber.runs.cell import Cell, CellResult
 from eber.runs.figure import ReportFigure
-from eber.runs.fitting import CLASSIFIERS, Steps
+from eber.runs.fitting import Steps
 from eber.runs.holdouts import hold_out_each
 from eber.runs.results import Results
 from eber.runs.spec import Experiment, Holdouts
@@ -126,7 +127,8 @@ EXPERIMENT = Experiment(
         "quintiles of latitude": Holdouts(tuple(BY_LATITUDE)),
         "bins of longitude": Holdouts(tuple(BY_LONGITUDE)),
     },
-    methods=tuple(CLASSIFIERS),
+    methods=paper_methods(),
+    fits_any_method=True,
     ablations=ABLATIONS,
     metrics=METRICS,
     primary_metric="nll",

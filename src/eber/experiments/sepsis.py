@@ -14,9 +14,10 @@ from eber.experiments.data_task import ABLATIONS, FIT_PARAMETERS, DataTask, Spli
 from eber.experiments.figures.agreement_figure import agreement_figures
 from eber.experiments.figures.assignment_figure import assignment_figures
 from eber.experiments.fingerprint import fingerprint_files
+from eber.methods import paper_methods
 from eber.runs.cell import Cell, CellResult
 from eber.runs.figure import ReportFigure
-from eber.runs.fitting import CLASSIFIERS, Steps
+from eber.runs.fitting import Steps
 from eber.runs.holdouts import hold_out, hold_out_each
 from eber.runs.results import Results
 from eber.runs.spec import Experiment, Holdouts
@@ -118,7 +119,8 @@ EXPERIMENT = Experiment(
     },
     default_settings=(PAPER_SPLIT,),
     holdouts={"units of the two sources": Holdouts(tuple(BY_UNIT))},
-    methods=tuple(CLASSIFIERS),
+    methods=paper_methods(),
+    fits_any_method=True,
     ablations=ABLATIONS,
     metrics=METRICS,
     primary_metric="auroc",

@@ -31,6 +31,9 @@ def write_comparison_page(results: Results, record: ComparisonRecord, summary: C
     content = render(
         "comparison.html",
         record=record,
+        choice_of_weights=record.effort.choice_of_weights(
+            results.experiment.method(row.method) for row in summary.rows
+        ),
         summary=summary,
         metric=summary.metric,
         title=results.experiment.title,

@@ -45,6 +45,8 @@ class Cell:
         Fingerprint of the data files; empty for a simulation.
     data_dir : Path, optional
         Where the data files are. Not part of what the cell is: data may move.
+    code : str
+        Hash of the code of a method of the user's own; empty for the library's, whose version says as much.
     """
 
     experiment: str
@@ -54,6 +56,7 @@ class Cell:
     parameters: Mapping[str, Any]
     data: str = ""
     data_dir: Path | None = field(default=None, compare=False)
+    code: str = ""
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -68,6 +71,7 @@ class Cell:
             },
             "data": self.data,
             "version": eber.__version__,
+            **({"code": self.code} if self.code else {}),
         }
 
     @property

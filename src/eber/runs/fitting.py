@@ -1,32 +1,13 @@
-"""Fitting the methods of the paper by name, with penalty weights chosen on validation data."""
+"""Fits as steps of a computation, with penalty weights chosen on validation data."""
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any, TypeVar
 
 from eber.datasets.base import MultiEnvironmentData
-from eber.estimators import EBERClassifier, ERMClassifier, FishrClassifier, IRMClassifier, VRExClassifier
-from eber.estimators.base import EnvironmentClassifier
-from eber.evaluation.metrics import find_metric
-from eber.exceptions import NonFiniteLossError
-from eber.model_selection import Choice, SelectionRule, choose_weight, subsample
-
-CLASSIFIERS: dict[str, type[EnvironmentClassifier]] = {
-    "EBER": EBERClassifier,
-    "ERM": ERMClassifier,
-    "IRM": IRMClassifier,
-    "V-REx": VRExClassifier,
-    "Fishr": FishrClassifier,
-}
-"""The methods that are compared, in the order of the tables."""
-
-PENALISED = ("IRM", "V-REx", "Fishr")
-"""Those with a penalty weight to be chosen."""
+from eber.model_selection import Choice, SelectionRule, WeightTrial, choose_by_trials, subsample, weight_trials
 
 Preparation = Callable[[MultiEnvironmentData, MultiEnvironmentData], tuple[MultiEnvironmentData, MultiEnvironmentData]]
 """Training rows and other rows, both transformed by what was learned from the training rows alone."""
@@ -46,31 +27,39 @@ class FittedMethod:
     The time of fits that were trained side by side is shared out evenly among them.
     """
 
-    classifier: EnvironmentClassifier
+    classifier: Any
     seconds: float
     penalty_weight: float | None = None
 
 
 @dataclass(frozen=True)
 class FitRequest:
-    """A fit that a computation waits for."""
+    """A fit that a computation waits for.
 
-    classifier: EnvironmentClassifier
+    Parameters
+    ----------
+    classifier : classifier
+        Of any kind, not fitted.
+    train : MultiEnvironmentData
+    quiet : bool
+        Whether what it warns of about environments is passed over, since the fit that is kept will say it.
+    """
+
+    classifier: Any
     train: MultiEnvironmentData
+    quiet: bool = False
 
 
 T = TypeVar("T")
-FitOutcome = FittedMethod | NonFiniteLossError
-Validation = Callable[[FitOutcome], float]
-"""What a weight is chosen by: a fitted classifier's loss on validation data, smaller is better; infinite for none."""
+FitOutcome = FittedMethod | Exception
 Steps = Generator[list[FitRequest], list[FitOutcome], T]
 """A computation that hands its fits to whoever drives it, so that those of several computations are done together."""
 
 
-def fit(classifier: EnvironmentClassifier, train: MultiEnvironmentData) -> Steps[FittedMethod]:
+def fit(classifier: Any, train: MultiEnvironmentData) -> Steps[FittedMethod]:
     """One fit, as a step of a computation."""
     (outcome,) = yield [FitRequest(classifier, train)]
-    if isinstance(outcome, NonFiniteLossError):
+    if isinstance(outcome, Exception):
         raise outcome
     return outcome
 
@@ -95,44 +84,27 @@ class WeightSearch:
     rows_per_environment: int = 0
     prepare: Preparation = unchanged
 
-    def run(self, method: str, train: MultiEnvironmentData, parameters: Mapping[str, Any], seed: int) -> Steps[Choice]:
+    def run(self, make: Callable[[float], Any], train: MultiEnvironmentData, seed: int) -> Steps[Choice]:
         """Choose the weight with the least mean NLL on the folds' validation rows; `train` is not yet prepared."""
         rows = subsample(train, self.rows_per_environment, seed)
         folds = [self.prepare(rows.select(first), rows.select(second)) for first, second in self.rule(rows, seed)]
-        trials = list(product(self.grid, folds))
-        outcomes = yield [
-            FitRequest(CLASSIFIERS[method](**parameters, penalty_weight=weight), fitted_on)
-            for weight, (fitted_on, _) in trials
-        ]
-        losses: dict[float, list[float]] = defaultdict(list)
-        for (weight, (_, validated_on)), outcome in zip(trials, outcomes, strict=True):
-            losses[weight].append(validation_nll(validated_on)(outcome))
-        return choose_weight(losses)
+        trials = weight_trials(make, folds, self.grid)
+        outcomes = yield [FitRequest(trial.classifier, trial.train, quiet=True) for trial in trials]
+        return _choose(trials, outcomes)
 
 
 def fit_best_weight(
-    method: str,
-    train: MultiEnvironmentData,
-    grid: Iterable[float],
-    validation_loss: Validation,
-    parameters: Mapping[str, Any],
+    make: Callable[[float], Any], train: MultiEnvironmentData, validation: MultiEnvironmentData, grid: Sequence[float]
 ) -> Steps[FittedMethod]:
-    """Fit a penalised method with every weight of the grid; keep the one with the least validation loss."""
-    weights = list(grid)
-    outcomes = yield [FitRequest(CLASSIFIERS[method](**parameters, penalty_weight=w), train) for w in weights]
-    choice = choose_weight({w: [validation_loss(outcome)] for w, outcome in zip(weights, outcomes, strict=True)})
-    fitted = outcomes[weights.index(choice.weight)]
+    """Fit with every weight of the grid; keep the fit with the least NLL on validation rows that no fit has seen."""
+    trials = weight_trials(make, [(train, validation)], grid)
+    outcomes = yield [FitRequest(trial.classifier, train) for trial in trials]
+    choice = _choose(trials, outcomes)
+    fitted = outcomes[[trial.weight for trial in trials].index(choice.weight)]
     assert isinstance(fitted, FittedMethod)
     return replace(fitted, penalty_weight=choice.weight)
 
 
-def validation_nll(data: MultiEnvironmentData) -> Validation:
-    """NLL on rows that no fit has seen."""
-    nll = find_metric("nll")
-
-    def loss(outcome: FitOutcome) -> float:
-        if isinstance(outcome, NonFiniteLossError):
-            return math.inf
-        return nll(data.y, outcome.classifier.predict_proba(data.X), outcome.classifier.classes_)
-
-    return loss
+def _choose(trials: Sequence[WeightTrial], outcomes: Sequence[FitOutcome]) -> Choice:
+    errors = [outcome if isinstance(outcome, Exception) else None for outcome in outcomes]
+    return choose_by_trials(trials, errors, sum(o.seconds for o in outcomes if isinstance(o, FittedMethod)))

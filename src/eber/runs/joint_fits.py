@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from eber.exceptions import EnvironmentWarning
 from eber.runs.cell import Cell, CellResult
 
 if TYPE_CHECKING:  # a worker whose cells need no fits does without torch, which takes seconds to import
@@ -83,15 +85,19 @@ def _steps(run_cell: Callable[[Cell], CellResult | Steps[CellResult]], cell: Cel
 def _fit(requests: Sequence[FitRequest], within: Callable[[int], AbstractContextManager[Any]]) -> list[FitOutcome]:
     if not requests:
         return []
-    from eber.estimators import Table, fit_many
+    from eber.estimators import fit_many
     from eber.runs.fitting import FittedMethod
 
+    @contextmanager
+    def heard(position: int) -> Iterator[None]:
+        with within(position), warnings.catch_warnings() if requests[position].quiet else nullcontext():
+            if requests[position].quiet:
+                warnings.simplefilter("ignore", EnvironmentWarning)
+            yield
+
     _warm_up()
-    tables = {id(r.train): Table(r.train.X, r.train.y, r.train.environments) for r in requests}
     start = time.perf_counter()
-    errors = fit_many(
-        [r.classifier for r in requests], [tables[id(r.train)] for r in requests], raise_errors=False, within=within
-    )
+    errors = fit_many([r.classifier for r in requests], [r.train for r in requests], raise_errors=False, within=heard)
     seconds = (time.perf_counter() - start) / len(requests)
     return [error or FittedMethod(r.classifier, seconds) for error, r in zip(errors, requests, strict=True)]
 

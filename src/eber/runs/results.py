@@ -27,7 +27,7 @@ from eber.runs.collect import (
     WARNINGS_FILE,
 )
 from eber.runs.ledger import Ledger
-from eber.runs.runner import GIVE_COMMAND_AGAIN, declaration, read_run
+from eber.runs.runner import GIVE_COMMAND_AGAIN, declaration, read_run, with_added_methods
 from eber.runs.spec import SECONDS, Experiment
 
 NO_LEAK = "Leak audit: no held-out row or subject was found that is clearly in the training data too."
@@ -77,14 +77,14 @@ class Results:
 
 
 def load_results(experiment: Experiment, folder: Path) -> Results:
-    """Read an output folder."""
+    """Read an output folder; methods that were added to the experiment are those that the folder names."""
     run = read_run(folder)
     if run["experiment"] != experiment.name:
         raise ValueError(f"{folder} holds results of {run['experiment']!r}, not of {experiment.name!r}.")
     if run["declaration"] != declaration(experiment):
         raise ValueError(f"{folder} holds results of other parameters than are asked for. {GIVE_COMMAND_AGAIN}")
     return Results(
-        experiment,
+        with_added_methods(experiment, run),
         folder,
         _read_table(folder / CELLS_FILE, CELLS_COLUMNS, run["tables"]),
         _read_table(folder / TIMINGS_FILE, TIMINGS_COLUMNS, run["tables"]),

@@ -19,6 +19,7 @@ from typing import Any
 import eber
 from eber.io.checksummed_json import encode_checksummed, read_checksummed
 from eber.io.files import lock, sweep_temporaries, write_atomically
+from eber.methods import Method
 from eber.runs.cell import Cell
 from eber.runs.collect import WARNINGS_FILE, write_tables
 from eber.runs.ledger import DamagedCellError, Ledger
@@ -100,11 +101,14 @@ def run(
     if jobs < 1:
         raise ValueError(f"A run needs at least one job; got {jobs}.")
     overrides = dict(overrides or {})
+    if methods is not None:
+        experiment, methods = experiment.with_methods(methods)
     cells = experiment.plan(seeds=seeds, methods=methods, settings=settings, overrides=overrides, data_dir=data_dir)
     ledger = Ledger(out)
     session = _Session(experiment, ledger, cells, jobs, progress or progress_on())
     summary = session.run()
     with writing_outputs(out):  # so that the tables and their description are of the same run
+        experiment = _with_earlier_methods(experiment, out)
         tables = write_tables(experiment, ledger, overrides, cells[0].data)
         description = {**_describe(experiment, cells, overrides, command), "tables": tables}
         write_atomically(out / RUN_FILE, encode_checksummed(description, RUN_FORMAT, RUN_VERSION))
@@ -129,6 +133,23 @@ def read_run(folder: Path) -> dict[str, Any]:
             f"{folder} holds no results: there is no {RUN_FILE} in it. Give an output folder of `eber compare` or "
             "`eber reproduce`."
         ) from error
+
+
+def _with_earlier_methods(experiment: Experiment, folder: Path) -> Experiment:
+    """The experiment with what earlier runs into the folder added, so that the tables keep their rows."""
+    try:
+        earlier = read_run(folder)
+    except (OSError, ValueError):
+        return experiment
+    if earlier["experiment"] != experiment.name or earlier["declaration"] != declaration(experiment):
+        return experiment
+    return with_added_methods(experiment, earlier)
+
+
+def with_added_methods(experiment: Experiment, description: Mapping[str, Any]) -> Experiment:
+    """The experiment with the methods that a run added to it; none of their code is imported."""
+    added = [Method.from_json(content) for content in description.get("methods", ())]
+    return experiment.with_methods(method for method in added if method.name not in experiment.all_methods)[0]
 
 
 class _Session:
@@ -220,6 +241,7 @@ def _describe(experiment: Experiment, cells: list[Cell], overrides: Mapping[str,
         "declaration": declaration(experiment),
         "command": command,
         "overrides": overrides,
+        "methods": [method.to_json() for method in experiment.added_methods],
         "data": cells[0].data,
         "data_dir": "" if cells[0].data_dir is None else str(cells[0].data_dir),
         "versions": {

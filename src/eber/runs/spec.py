@@ -21,11 +21,12 @@ with ``run_cell(cell: Cell) -> CellResult`` at module level, so that worker proc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eber.evaluation.metrics import Quantity, find_metric
+from eber.methods import Method, find_method
 from eber.runs.cell import MAIN, Cell, CellResult
 from eber.runs.parameters import Value, check_default, override
 
@@ -91,6 +92,10 @@ class Experiment:
         Family of environments to the settings that hold out one of them each.
     methods : tuple of str
         Those that are compared and tested.
+    fits_any_method : bool
+        Whether `run_cell` can fit whatever method `eber.methods.find_method` finds, so that more can be asked for.
+    added_methods : tuple of Method
+        Those among the methods that were asked for beyond the declared ones; see `with_methods`.
     oracles : tuple of str
         Reference rows that nobody can beat, above the methods; always run with them.
     ablations : tuple of str
@@ -124,6 +129,8 @@ class Experiment:
     default_settings: tuple[str, ...] = ()
     holdouts: Mapping[str, Holdouts] = field(default_factory=dict)
     methods: tuple[str, ...]
+    fits_any_method: bool = False
+    added_methods: tuple[Method, ...] = ()
     oracles: tuple[str, ...] = ()
     ablations: tuple[str, ...] = ()
     metrics: tuple[str | Quantity, ...]
@@ -170,6 +177,43 @@ class Experiment:
         quantities = [find_metric(metric) if isinstance(metric, str) else metric for metric in self.metrics]
         return {quantity.name: quantity for quantity in quantities}
 
+    def with_methods(self, names: Iterable[str | Method]) -> tuple[Experiment, list[str]]:
+        """The experiment with further methods, which are run as themselves and tested like the others.
+
+        Parameters
+        ----------
+        names : iterable of str or Method
+            In any letter case; of this experiment, or as for `eber.methods.find_method`.
+
+        Returns
+        -------
+        The experiment, and the names as it spells them.
+        """
+        spelling = {name.casefold(): name for name in self.all_methods}
+        added = {method.name: method for method in self.added_methods}
+        chosen: list[str] = []
+        for name in names:
+            if isinstance(name, str) and name.casefold() in spelling:
+                chosen.append(spelling[name.casefold()])
+                continue
+            method = self._find(name) if isinstance(name, str) else name
+            if method.name not in spelling.values() or method.name in added:
+                added[method.name] = method
+            elif method.code:
+                raise ValueError(f"Experiment {self.name!r} has a row {method.name!r}; call {method.source} otherwise.")
+            chosen.append(method.name)
+        more = tuple(name for name in added if name not in self.methods)
+        return replace(self, methods=(*self.methods, *more), added_methods=tuple(added.values())), chosen
+
+    def _find(self, name: str) -> Method:
+        """A method that the experiment does not have yet."""
+        if not self.fits_any_method:
+            _require([name], self.all_methods, f"{self.name}: method")
+        try:
+            return find_method(name)
+        except ValueError as error:
+            raise ValueError(f"{error} Rows of experiment {self.name!r}: {', '.join(self.all_methods)}.") from error
+
     def resolve(self, setting: str, overrides: Mapping[str, Any]) -> dict[str, Value]:
         """Every parameter of a setting, after the user's overrides.
 
@@ -193,7 +237,7 @@ class Experiment:
 
     def cell(self, setting: str, method: str, seed: int, overrides: Mapping[str, Any], data: str) -> Cell:
         """One cell by name."""
-        return Cell(self.name, setting, method, seed, self.resolve(setting, overrides), data)
+        return Cell(self.name, setting, method, seed, self.resolve(setting, overrides), data, code=self._code(method))
 
     def plan(
         self,
@@ -233,7 +277,7 @@ class Experiment:
             raise ValueError(f"Experiment {self.name!r}: there is nothing to run without a method and a setting.")
         parameters = {setting: self.resolve(setting, overrides or {}) for setting in chosen_settings}
         return [
-            Cell(self.name, setting, method, seed, parameters[setting], data, data_dir)
+            Cell(self.name, setting, method, seed, parameters[setting], data, data_dir, self._code(method))
             for seed in numbers
             for setting in chosen_settings
             for method in chosen_methods
@@ -246,6 +290,13 @@ class Experiment:
         unknown = set(result.seconds) - set(result.scores)
         if unknown:
             raise ValueError(f"The cell gave a time, but no score, for variants {sorted(unknown)}.")
+
+    def method(self, name: str) -> Method:
+        """What is declared of a method that the experiment runs by that name."""
+        return next((method for method in self.added_methods if method.name == name), None) or find_method(name)
+
+    def _code(self, method: str) -> str:
+        return next((added.code for added in self.added_methods if added.name == method), "")
 
     def _data_fingerprint(self, data_dir: Path | None) -> str:
         if self.fingerprint is None:

@@ -18,6 +18,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Literal
 
+from eber.methods import Method, add_method
 from eber.runs.cell import Cell
 from eber.runs.joint_fits import run_jointly
 from eber.runs.ledger import DamagedCellError, Ledger
@@ -74,6 +75,8 @@ class WorkerPool:
     """
 
     def __init__(self, experiment: Experiment, folder: Path, size: int) -> None:
+        for method in experiment.added_methods:
+            _check_importable(method)
         self._experiment, self._folder, self._size = experiment, folder, size
         self._workers: list[_Worker] = []
         # Processes are spawned, since a fork of a process that has used threads (torch, BLAS) may hang.
@@ -153,6 +156,17 @@ class WorkerPool:
         return self._start()
 
 
+def _check_importable(method: Method) -> None:
+    """Refuse a method that only this process has."""
+    main = sys.modules["__main__"]
+    has_file = getattr(main, "__file__", None) or getattr(main, "__spec__", None)
+    if method.source.startswith("__main__:") and not has_file:
+        raise ValueError(
+            f"Worker processes cannot import the method {method.name}, which was typed into a notebook or a Python "
+            f"prompt: write its class into a file, mymethod.py, and import it from there."
+        )
+
+
 def _death(process: BaseProcess) -> CellOutcome:
     process.join(1)
     code = process.exitcode
@@ -189,6 +203,8 @@ def _surroundings() -> Iterator[None]:
 def _serve(pipe: connection.Connection, experiment: Experiment, folder: Path) -> None:
     """A worker's life: say that it is ready (None), then answer each block of cells with their outcomes."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    for method in experiment.added_methods:
+        add_method(method)
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
     ledger = Ledger(folder)

@@ -27,7 +27,7 @@ from eber.estimators.persistence import MANIFEST, encode_estimator, write_files
 from eber.exceptions import ModelFileError
 from eber.io.checksummed_json import encode_checksummed, read_checksummed
 from eber.io.files import sole_writer, write_atomically
-from eber.runs.fitting import CLASSIFIERS
+from eber.methods import find_saved_class, saved_name
 from eber.tables.preprocessing import ColumnEncoding, Preprocessing
 from eber.tables.schema import FeatureKind, Schema
 from eber.tables.training import FeatureColumns, TrainingTable
@@ -70,7 +70,7 @@ class Bundle:
         digest = _digest(files[MANIFEST])
         place = folder / f"{CLASSIFIER_FOLDER}-{digest[:16]}"
         content = {
-            "class": type(self.classifier).__name__,
+            "class": saved_name(type(self.classifier)),
             "schema": self.schema.to_json(),
             "preprocessing": self.preprocessing.to_json(),
             "card": self.card,
@@ -95,9 +95,8 @@ class Bundle:
             raise ModelFileError(
                 f"{folder} holds no model that `eber fit` saved: there is no {TABLE_FILE} in it."
             ) from error
-        classes = {kind.__name__: kind for kind in CLASSIFIERS.values()}
         try:
-            kind = classes[content["class"]]
+            kind: type[EnvironmentClassifier] = find_saved_class(content["class"])
             schema = Schema.from_json(content["schema"])
             preprocessing = Preprocessing.from_json(content["preprocessing"])
             card = content["card"]
