@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from eber import EBERClassifier, aggregates
+from eber import EBERClassifier
 from eber.datasets.parametric import ParametricParameters, draw
 from eber.datasets.parametric_oracle import ParametricOracle
+from eber.method import aggregates
 from eber.method.posteriors import GridPosterior
 
 # Fits of one or two epochs are not good fits, and are not meant to be.
@@ -95,7 +96,7 @@ def test_supplied_posteriors_leave_only_decoder_f0_and_h_to_learn(with_oracle_po
     assert all(np.all(np.isfinite(values)) for values in model.history_.values())
     proba = model.predict_proba(X)
     np.testing.assert_allclose(proba.sum(1), 1, atol=1e-9)
-    assert "spread of mu over environments in units of sigma" not in [d.name for d in model.diagnostics_]
+    assert "environment_spread" not in [d.key for d in model.diagnostics_]
     with pytest.raises(ValueError, match="decompose needs learned posteriors"):
         model.decompose(X, y, environments=e)
 
