@@ -88,7 +88,7 @@ TOY = Experiment(
             {"ERM": "0.015"},
         )
     },
-    discussion="A first paragraph with <b>.\n\nA second one.",
+    discussion=Path(__file__).with_suffix(".md"),
 )
 
 WARDS, REGIONS = hold_out_each(("a", "b", "c")), hold_out_each(("north", "south"), shift=0.2)

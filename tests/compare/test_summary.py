@@ -11,7 +11,7 @@ import pytest
 from eber.compare.folds import plan_folds
 from eber.compare.running import comparison
 from eber.compare.summary import ComparisonSummary, summarise_comparison
-from eber.compare.suspicions import find_suspicions
+from eber.compare.suspicions import Suspicion, find_suspicions
 from eber.evaluation.metrics import METRICS
 from eber.runs.results import Results
 from eber.tables.training import read_training_table
@@ -28,7 +28,7 @@ def summary_of(scores: dict[str, list[float]], metric: str = "nll") -> Compariso
             rows += [{**common, "metric": name, "value": value} for name in METRICS]
             times.append({**common, "seconds": 1.0})
     return summarise_comparison(
-        Results(experiment, Path(), pd.DataFrame(rows), pd.DataFrame(times), pd.DataFrame(), {})
+        Results(experiment, Path(), pd.DataFrame(rows), pd.DataFrame(times), pd.DataFrame(), pd.DataFrame(), {})
     )
 
 
@@ -90,7 +90,7 @@ def frame() -> pd.DataFrame:
     return X.assign(site=np.repeat(["s1", "s2", "s3"], 80), y=rng.integers(0, 2, 240))
 
 
-def suspicions(tmp_path: Path, frame: pd.DataFrame) -> list[str]:
+def suspicions(tmp_path: Path, frame: pd.DataFrame) -> list[Suspicion]:
     path = tmp_path / "t.parquet"
     frame.to_parquet(path)
     table = read_training_table(path, label="y", environment="site")
@@ -108,10 +108,18 @@ def test_planted_leaks_are_found(tmp_path: Path, frame: pd.DataFrame) -> None:
     frame.loc[200:219, list("abcd")] = frame.loc[0:19, list("abcd")].to_numpy()
     frame["subject_id"] = [*range(200), *range(20), *range(300, 320)]
     found = suspicions(tmp_path, frame)
-    assert any("'outcome_score' alone tells" in sentence for sentence in found)
-    assert any("'scanner_offset'" in sentence and "give the environment away" in sentence for sentence in found)
-    assert any(sentence.startswith("s3: 20 of 80 held-out rows carry an identifier") for sentence in found)
-    assert any("Identifiers are those of column 'subject_id'" in sentence for sentence in found)
+    label, *shared, environment = found
+    assert (label.kind, label.columns) == ("label_leak", ["outcome_score"])
+    assert "'outcome_score' alone tells" in label.sentence
+    assert (environment.kind, environment.columns) == ("environment_leak", ["scanner_offset"])
+    assert "'scanner_offset'" in environment.sentence
+    assert {(found.kind, *found.folds, *found.columns) for found in shared} == {
+        ("shared_rows", "s1", "subject_id"),
+        ("shared_rows", "s3", "subject_id"),
+    }
+    (s3,) = [found for found in shared if found.environments == ("s3",)]
+    assert s3.sentence.startswith("s3: 20 of 80 held-out rows carry an identifier")
+    assert "Identifiers are those of column 'subject_id'" in s3.sentence
 
 
 @pytest.mark.parametrize("name", ["bed_id", "complaint", "blood pressure"])
@@ -126,14 +134,15 @@ def test_copies_are_found_although_every_site_has_double_entries(tmp_path: Path,
     values[150:156], values[230:236] = values[10:16], values[90:96]
     frame[list("abcd")] = values
     found = suspicions(tmp_path, frame)
-    assert [sentence[:12] for sentence in found] == ["s1: 6 of 80 ", "s2: 12 of 80", "s3: 6 of 80 "]
+    assert [suspicion.sentence[:12] for suspicion in found] == ["s1: 6 of 80 ", "s2: 12 of 80", "s3: 6 of 80 "]
 
 
 def test_identical_rows_are_mentioned_even_where_they_are_usual(tmp_path: Path, frame: pd.DataFrame) -> None:
     frame[list("abcd")] = (frame[list("abcd")] > 0).astype(int)
-    (sentence,) = suspicions(tmp_path, frame)
-    assert "s1 80 of 80, s2 80 of 80, s3 80 of 80" in sentence
-    assert "too usual in these data, to be counted as a leak" in sentence
+    (found,) = suspicions(tmp_path, frame)
+    assert (found.kind, found.folds) == ("usual_copies", ["s1", "s2", "s3"])
+    assert "s1 80 of 80, s2 80 of 80, s3 80 of 80" in found.sentence
+    assert "too usual in these data, to be counted as a leak" in found.sentence
 
 
 def test_one_pair_of_identical_rows_in_a_large_table_is_mentioned(
@@ -142,5 +151,5 @@ def test_one_pair_of_identical_rows_in_a_large_table_is_mentioned(
     """The audit looks at a sample, which does not have both."""
     monkeypatch.setattr("eber.compare.suspicions.MAX_AUDIT_ROWS", 60)
     frame.loc[239, list("abcd")] = frame.loc[0, list("abcd")]
-    (sentence,) = suspicions(tmp_path, frame)
-    assert "s1 1 of 80, s3 1 of 80" in sentence
+    (found,) = suspicions(tmp_path, frame)
+    assert "s1 1 of 80, s3 1 of 80" in found.sentence

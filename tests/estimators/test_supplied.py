@@ -96,7 +96,7 @@ def test_supplied_posteriors_leave_only_decoder_f0_and_h_to_learn(with_oracle_po
     assert all(np.all(np.isfinite(values)) for values in model.history_.values())
     proba = model.predict_proba(X)
     np.testing.assert_allclose(proba.sum(1), 1, atol=1e-9)
-    assert "spread of mu over environments in units of sigma" not in [d.name for d in model.diagnostics_]
+    assert "environment_spread" not in [d.key for d in model.diagnostics_]
     with pytest.raises(ValueError, match="decompose needs learned posteriors"):
         model.decompose(X, y, environments=e)
 

@@ -192,8 +192,9 @@ def test_microbiome_from_cells_to_report(data_dir: Path, tmp_path: Path) -> None
     results = load_results(microbiome.EXPERIMENT, tmp_path)
     assert [summary.setting for summary in summarise(results)] == ["paper split", "without zackular"]
     assert [row.label for row in summarise(results)[0].rows] == ["EBER", "ERM", "EBER (adapted)"]
-    leaks = results.warnings[results.warnings["message"].str.startswith("LeakWarning")]
-    assert set(leaks["setting"]) == {"paper split"}
+    (found,) = results.leak_findings("paper split")
+    assert (found[0].kind, found[0].n_rows, found[0].n_held_out) == ("shared_identifiers", 56, 292)
+    assert results.leak_findings("without zackular") == []
     page = write_report(results).read_text()
     assert "held-out rows carry an identifier that is also in the training data" in page
     assert NO_LEAK in page

@@ -10,15 +10,15 @@ import torch
 from eber import EBERClassifier
 from eber.datasets.parametric import draw
 from eber.exceptions import EnvironmentWarning, FitWarning
-from eber.method.diagnostics import MAX_ROWS, best_temperature, diagnose
+from eber.method.diagnostics import MAX_ROWS, NAMES, Diagnostic, best_temperature, diagnose
 
-MEAN_ENTROPY = "entropy of the mean p(e|x)"
-CROSS_ENTROPY = "cross-entropy of p(e|x)"
-TEMPERATURE = "temperature of p(e|x)"
-NLL_OF_F0 = "NLL of f0"
-SPREAD = "spread of mu over environments in units of sigma"
-AT_BOUNDS = "share of log sigma at its bounds"
-COLLAPSE = "NLL of labels given z"
+MEAN_ENTROPY = "mean_environment_entropy"
+CROSS_ENTROPY = "environment_cross_entropy"
+TEMPERATURE = "environment_temperature"
+NLL_OF_F0 = "environment_label_nll"
+SPREAD = "environment_spread"
+AT_BOUNDS = "sigma_at_bounds"
+COLLAPSE = "latent_label_nll"
 ALL = {MEAN_ENTROPY, CROSS_ENTROPY, TEMPERATURE, NLL_OF_F0, SPREAD, AT_BOUNDS, COLLAPSE}
 
 rows = draw(random_state=0).train
@@ -31,11 +31,11 @@ def good():
 
 
 def alarms(module, **options):
-    """The alarming diagnostics of a module on the training rows, by name."""
+    """The alarming diagnostics of a module on the training rows, by key."""
     x = torch.from_numpy(rows.X.astype(np.float32)).double()
     y, e = torch.from_numpy(rows.y), torch.from_numpy(rows.environments)
     found = diagnose(module, x, y, e, **{"learned_weights": True, **options})
-    return {diagnostic.name: diagnostic for diagnostic in found if diagnostic.alarming}
+    return {diagnostic.key: diagnostic for diagnostic in found if diagnostic.alarming}
 
 
 def spoiled(good, change):
@@ -47,7 +47,7 @@ def spoiled(good, change):
 
 
 def test_a_good_fit_is_silent(good):
-    assert {diagnostic.name for diagnostic in good.diagnostics_} == ALL
+    assert {diagnostic.key for diagnostic in good.diagnostics_} == ALL
     assert not any(diagnostic.alarming for diagnostic in good.diagnostics_)
     assert alarms(good.module_) == {}
 
@@ -139,21 +139,21 @@ def test_the_decomposed_reading_without_an_environment_loss_alarms():
         bad.fit(rows.X, rows.y, environments=rows.environments)
     assert caught[0].filename == __file__  # it points at who called
     alarming = [diagnostic for diagnostic in bad.diagnostics_ if diagnostic.alarming]
-    assert {MEAN_ENTROPY, CROSS_ENTROPY} <= {diagnostic.name for diagnostic in alarming}
+    assert {MEAN_ENTROPY, CROSS_ENTROPY} <= {diagnostic.key for diagnostic in alarming}
     assert [str(warning.message) for warning in caught] == [str(diagnostic) for diagnostic in alarming]
 
 
 def test_what_does_not_apply_is_left_out(good):
     x, y, e = torch.from_numpy(rows.X), torch.from_numpy(rows.y), torch.from_numpy(rows.environments)
-    supplied = {diagnostic.name for diagnostic in diagnose(good.module_, x, y, e, learned_weights=False)}
+    supplied = {diagnostic.key for diagnostic in diagnose(good.module_, x, y, e, learned_weights=False)}
     assert supplied == {NLL_OF_F0, SPREAD, AT_BOUNDS, COLLAPSE}
     plain = EBERClassifier.paper_form(epochs=1, random_state=0)
     with pytest.warns(FitWarning):
         plain.fit(rows.X, rows.y, environments=rows.environments)
-    assert AT_BOUNDS not in {diagnostic.name for diagnostic in plain.diagnostics_}
+    assert AT_BOUNDS not in {diagnostic.key for diagnostic in plain.diagnostics_}
     with pytest.warns((EnvironmentWarning, FitWarning)):
         alone = EBERClassifier(epochs=1, random_state=0).fit(rows.X, rows.y)
-    assert {diagnostic.name for diagnostic in alone.diagnostics_} == {NLL_OF_F0, AT_BOUNDS, COLLAPSE}
+    assert {diagnostic.key for diagnostic in alone.diagnostics_} == {NLL_OF_F0, AT_BOUNDS, COLLAPSE}
 
 
 def test_many_rows_are_looked_at_evenly(good):
@@ -181,3 +181,18 @@ def test_the_temperature_undoes_a_scaling_of_the_logits(factor):
 def test_a_diagnostic_reads_as_a_sentence_with_its_figures(good):
     text = str(good.diagnostics_[0])
     assert text.startswith("entropy of the mean p(e|x) = 1.79 (threshold 0.896): a few environments take far")
+
+
+def test_every_diagnostic_has_a_name_of_its_own(good):
+    assert {diagnostic.key: diagnostic.name for diagnostic in good.diagnostics_} == NAMES
+    assert len(set(NAMES.values())) == len(NAMES)
+
+
+def test_a_saved_diagnostic_is_known_by_its_key_or_as_at_first_by_its_name():
+    figures = {"value": 1.0, "threshold": 2.0, "alarming": False, "advice": "none"}
+    expected = Diagnostic(TEMPERATURE, **figures)
+    assert Diagnostic.from_saved(key=TEMPERATURE, **figures) == expected
+    assert Diagnostic.from_saved(name="temperature of p(e|x)", **figures) == expected
+    for unknown in ({"key": "temper"}, {"name": "temper"}, {}):
+        with pytest.raises(ValueError, match="there is no diagnostic"):
+            Diagnostic.from_saved(**unknown, **figures)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
+from eber.experiments.parametric import EXPERIMENT as PARAMETRIC
 from eber.report.figures import style
 from eber.report.page import write_report
 from eber.runs.figure import ReportFigure
@@ -17,7 +18,7 @@ from eber.runs.progress import Progress
 from eber.runs.results import Results, load_results
 from eber.runs.runner import run
 from tests.browser import assert_shown_and_printed, needs_browser
-from tests.toy_experiment import TOY
+from tests.toy_experiment import TOY, run_cell
 
 
 def draw_figures(results: Results) -> Sequence[ReportFigure]:
@@ -99,6 +100,7 @@ def test_everything_is_written(out: Path) -> None:
         "cells.csv",
         "timings.csv",
         "warnings.csv",
+        "findings.csv",
         "run.json",
         "table.md",
         "table.tex",
@@ -122,7 +124,8 @@ def test_the_page_says_what_a_reader_asks(page: Page) -> None:
         "of the paper's standard deviations below its 0.319 ± 0.030 in Table 1 (better).",
         "95\xa0% interval".replace("\xa0", " "),
         "Draws of the <first> seed.",
-        "A first paragraph with <b>.",
+        "A first paragraph with <b>, code and emphasis .",
+        "A third one, on a shift.",
         "eber reproduce toy --seeds 3 --set repeats=7",
         "default 3",
         "Setting shift=0.1: shift = 0.1.",
@@ -130,8 +133,19 @@ def test_the_page_says_what_a_reader_asks(page: Page) -> None:
         "ERM baseline 3 RuntimeWarning: the fit of seed 0 looks odd",
     ):
         assert words in page.words, words
+    assert "A second one" not in page.words, "the ablation that it speaks of was not run"
     assert "b" not in page.tags, "texts are escaped"
     assert page.tags.count("svg") == 3
+
+
+def test_a_report_without_ablations_does_not_speak_of_them(tmp_path: Path) -> None:
+    parameters = {**PARAMETRIC.parameters, **TOY.parameters}
+    small = dataclasses.replace(PARAMETRIC, parameters=parameters, run_cell=run_cell, figures=None)
+    run(small, out=tmp_path, seeds=2, methods=["EBER", "ERM"], progress=Progress())
+    words = Page(write_report(load_results(small, tmp_path)).read_text()).words
+    assert "EBER here is the default recipe of this library" in words
+    for name in (*PARAMETRIC.ablations, "Variants 5 and 7", "ablation", "With 100 rows an environment"):
+        assert name not in words, name
 
 
 def test_a_report_is_a_function_of_its_folder(out: Path) -> None:

@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from eber.leaks.findings import ADVICE
 from eber.runs import Experiment
-from eber.runs.collect import CELLS_COLUMNS, TIMINGS_COLUMNS, WARNINGS_COLUMNS
+from eber.runs.collect import CELLS_COLUMNS, FINDINGS_COLUMNS, TIMINGS_COLUMNS, WARNINGS_COLUMNS
 from eber.runs.holdout_summary import HoldoutRow, HoldoutSummary, summarise_holdouts
 from eber.runs.holdout_wording import caution, holdout_caption, holdout_remarks
 from eber.runs.results import NO_LEAK, Results, summarise
@@ -40,16 +41,17 @@ def results(
             names = ("toy-holdouts", f"hold out {environment}", method, variant or "main")
             rows += [(*names, seed, metric, value) for seed, value in enumerate(values)]
         rows.append(("toy-holdouts", f"hold out {environment}", "EBER", "main", 0, "leaked_rows", 0.0))
-    warned = [
-        ("toy-holdouts", f"hold out {environment}", "EBER", 0, f"LeakWarning: {found}")
-        for environment, found in (leaks or {}).items()
+    findings = [
+        ("toy-holdouts", f"hold out {environment}", "EBER", 0, kind, 5, 9, f"5 of 9 held-out rows: {kind}.")
+        for environment, kind in (leaks or {}).items()
     ]
     return Results(
         experiment,
         Path(),
         pd.DataFrame(rows, columns=list(CELLS_COLUMNS)),
         pd.DataFrame(columns=list(TIMINGS_COLUMNS)),
-        pd.DataFrame(warned, columns=list(WARNINGS_COLUMNS)),
+        pd.DataFrame(columns=list(WARNINGS_COLUMNS)),
+        pd.DataFrame(findings, columns=list(FINDINGS_COLUMNS)),
         {"overrides": {}},
     )
 
@@ -199,9 +201,9 @@ def test_words_say_that_few_environments_show_little(summary: HoldoutSummary) ->
 
 def test_what_the_leak_audit_found_stands_with_the_environments_it_was_found_in(summary: HoldoutSummary) -> None:
     assert holdout_remarks(summary) == [f"a, b and c held out: {NO_LEAK}", "Ward c is <small>."]
-    leaking = summary_of(results(SCORES, leaks={"b": "5 of 9 held-out rows are known."}))
+    leaking = summary_of(results(SCORES, leaks={"b": "near_rows", "c": "usual_copies"}))
     assert holdout_remarks(leaking) == [
         f"a and c held out: {NO_LEAK}",
-        "b held out: Leak: 5 of 9 held-out rows are known.",
+        f"b held out: Leak: 5 of 9 held-out rows: near_rows. {ADVICE}",
         "Ward c is <small>.",
-    ]
+    ], "copies that are usual in these data are no leak"

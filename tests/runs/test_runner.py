@@ -107,7 +107,7 @@ def test_damaged_cells_are_named_and_computed_again_and_only_they(toy: Toy) -> N
     summary, notes = toy.run(settings=["baseline"])
     assert summary.computed == 2
     assert toy.computed == Counter([str(truncated), str(stripped)])
-    assert [note.split(".json")[0].split(".npz")[0] for note in notes.notes] == [
+    assert [Path(note.split(" ")[0]).stem for note in notes.notes] == [
         truncated.file_stem,
         stripped.file_stem,
     ]
@@ -178,7 +178,7 @@ def test_a_run_needs_a_job(tmp_path: Path) -> None:
 
 
 def record_of(cell: Cell, seconds: float) -> Record:
-    return Record(cell.identity, {}, {}, seconds, ())
+    return Record(cell.identity, {}, {}, seconds, (), ())
 
 
 def test_unknown_cells_run_first_then_the_longest() -> None:

@@ -10,7 +10,7 @@ import sys
 import time
 
 from tests.sabotage.catalogue import SABOTAGES
-from tests.sabotage.trial import copied_tree, try_test
+from tests.sabotage.isolated_run import copied_tree, run_test
 
 MEMORY = 1 << 36
 """Bytes that a process may ask for: a mistake that fills the memory must not fill the machine's."""
@@ -23,13 +23,13 @@ def main(wanted: str) -> int:
     start, unnoticed = time.monotonic(), 0
     for test in dict.fromkeys(sabotage.test for sabotage in chosen):
         with copied_tree() as root:
-            untouched = try_test(test, root)
+            untouched = run_test(test, root)
         print(f"\n{test}\n  {untouched.kind:<9} {untouched.seconds:5.1f} s  with nothing broken  {untouched.reason}")
         for sabotage in chosen:
             if sabotage.test != test:
                 continue
             with copied_tree(sabotage) as root:
-                outcome = try_test(test, root)
+                outcome = run_test(test, root)
             noticed = untouched.kind == "passed" and outcome.kind == "failed"
             unnoticed += not noticed
             print(f"  {'noticed' if noticed else 'UNNOTICED':<9} {outcome.seconds:5.1f} s  {sabotage.broken}")

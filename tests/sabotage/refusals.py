@@ -39,10 +39,10 @@ SABOTAGES = (
         after="    if not math.isfinite(mean):\n",
     ),
     Sabotage(
-        broken="The checksum of a sealed file is not looked at.",
+        broken="The checksum of a JSON file is not looked at.",
         test="tests/trust/test_fuzzed_models.py::test_a_damaged_model_is_refused",
         file="io/checksummed_json.py",
-        before="if not isinstance(content, dict) or data != encode_checksummed(content, format_, version):",
+        before="if not isinstance(content, dict) or data != _document(_content_of(data), format_, version):",
         after="if not isinstance(content, dict):",
     ),
     Sabotage(
@@ -175,7 +175,7 @@ SABOTAGES = (
         broken="The description of a run is read without a look at its checksum.",
         test="tests/trust/test_damaged_results.py::test_a_damaged_table_is_not_reported[run.json]",
         file="io/checksummed_json.py",
-        before="if not isinstance(content, dict) or data != encode_checksummed(content, format_, version):",
+        before="if not isinstance(content, dict) or data != _document(_content_of(data), format_, version):",
         after="if not isinstance(content, dict):",
     ),
     Sabotage(

@@ -115,4 +115,18 @@ SABOTAGES = (
         before="return [*found.values(), *_usual_copies(X, folds, [fold for fold in plan.folds if fold not in found])]",
         after="return [*found.values()]",
     ),
+    Sabotage(
+        broken="Every paragraph of a discussion is printed, whatever was run.",
+        test="tests/report/test_page.py::test_a_report_without_ablations_does_not_speak_of_them",
+        file="report/page.py",
+        before=" for paragraph in paragraphs if paragraph.fits(methods, settings)]",
+        after=" for paragraph in paragraphs]",
+    ),
+    Sabotage(
+        broken="The settings that a paragraph speaks of are not looked at.",
+        test="tests/report/test_page.py::test_a_report_without_ablations_does_not_speak_of_them",
+        file="runs/discussion.py",
+        before=" + [(any_of, settings) for any_of in self.settings]",
+        after="",
+    ),
 )

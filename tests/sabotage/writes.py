@@ -99,8 +99,8 @@ SABOTAGES = (
         broken="The file that says that a cell is finished is written in place.",
         test="tests/trust/test_broken_writes.py::test_a_cell_is_finished_or_not",
         file="runs/ledger.py",
-        before="write_atomically(path, json.dumps(",
-        after="path.write_text(json.dumps(",
+        before="write_atomically(path, encode_checksummed(",
+        after="path.write_bytes(encode_checksummed(",
     ),
     Sabotage(
         broken="A cell is called finished before its arrays are written.",

@@ -41,7 +41,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.mark.parametrize("name", ["run.json", "cells.csv", "timings.csv", "warnings.csv"])
+@pytest.mark.parametrize("name", ["run.json", "cells.csv", "timings.csv", "warnings.csv", "findings.csv"])
 def test_a_damaged_table_is_not_reported(name: str, finished: Path, tmp_path: Path, tally: Tally) -> None:
     """Seen to fail before the tables had checksums: a changed digit was a changed score."""
     out = shutil.copytree(finished, tmp_path / "out")
@@ -93,7 +93,7 @@ def test_damaged_cells_are_named_computed_again_and_counted_once(finished: Path,
     assert summary.reused == len(cells) - len(damaged)
     for cell in damaged:
         (said,) = [text for text in heard.said if cell.file_stem in text]
-        assert said.endswith("it is computed again.")
+        assert said.endswith("It is computed again.")
     others = {ledger.path(cell) for cell in cells if cell not in damaged}
     assert all(path.stat().st_mtime_ns == whole[path] for path in others)
     assert (out / "cells.csv").read_bytes() == (finished / "cells.csv").read_bytes()

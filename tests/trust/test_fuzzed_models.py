@@ -17,7 +17,7 @@ from eber import EBERClassifier, ERMClassifier
 from eber.estimators.persistence import FORMAT, MANIFEST
 from eber.exceptions import ModelFileError
 from eber.io.checksummed_json import encode_checksummed
-from eber.runs.ledger import DamagedCellError, Ledger
+from eber.runs.ledger import CELL_FORMAT, CELL_VERSION, DamagedCellError, Ledger
 from eber.tables.model_folder import FORMAT as TABLE_FORMAT
 from eber.tables.model_folder import TABLE_FILE, Bundle
 from eber.tables.prediction import predict_file
@@ -179,9 +179,8 @@ def test_a_pickle_in_a_ledger_is_never_run(tmp_path: Path) -> None:
     path, arrays = ledger.path(cell), ledger.path(cell).with_suffix(".npz")
     document = json.loads(path.read_bytes())
     np.savez(arrays, draws=np.array([Trap(tmp_path / "sprung")], dtype=object))
-    document["payload"]["arrays"] = hashlib.sha256(arrays.read_bytes()).hexdigest()
-    document["checksum"] = hashlib.sha256(json.dumps(document["payload"]).encode()).hexdigest()
-    path.write_text(json.dumps(document))
+    content = {**document["content"], "arrays": hashlib.sha256(arrays.read_bytes()).hexdigest()}
+    path.write_bytes(encode_checksummed(content, CELL_FORMAT, CELL_VERSION))
     with pytest.raises(ValueError, match="allow_pickle"):
         ledger.read_arrays(cell)
     assert not (tmp_path / "sprung").exists()

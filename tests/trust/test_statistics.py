@@ -67,7 +67,7 @@ def summary_of(scores: NDArray[np.float64]) -> ComparisonSummary:
     cells = pd.DataFrame(rows).assign(experiment="compare")
     timings = cells[cells["metric"] == "nll"].assign(seconds=1.0)
     experiment = comparison(folds, label="y", environment="e")
-    return summarise_comparison(Results(experiment, Path(), cells, timings, pd.DataFrame(), {}))
+    return summarise_comparison(Results(experiment, Path(), cells, timings, pd.DataFrame(), pd.DataFrame(), {}))
 
 
 @pytest.mark.parametrize("n_folds", [3, 8])

@@ -125,8 +125,8 @@ def show(folder: Path, record: ComparisonRecord) -> None:
     console.print()
     console.print(ranking_for_terminal(summary))
     console.print(summary.verdict, highlight=False, style="bold")
-    for sentence in record.suspicions:
-        console.print(f"- Suspicious: {sentence}", highlight=False, markup=False)
+    for suspicion in record.suspicions:
+        console.print(f"- Suspicious: {suspicion.sentence}", highlight=False, markup=False)
     console.print(f"\nReport: {page}", highlight=False)
 
 

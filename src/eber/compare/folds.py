@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 MIN_ROWS = 20
 MAX_FOLDS = 20
-SHOWN = 5
+MAX_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -62,25 +62,25 @@ def plan_folds(y: NDArray[Any], environments: NDArray[Any], max_folds: int = MAX
         small = [str(name) for name in names[counts < MIN_ROWS]]
         if small and counts[counts < MIN_ROWS].sum() >= MIN_ROWS and len(small) < len(names):
             candidates[f"{len(small)} small environments"] = tuple(small)
-            remarks.append(f"{listed(small)}: fewer than {MIN_ROWS} rows each, held out together.")
+            remarks.append(f"{first_few(small)}: fewer than {MIN_ROWS} rows each, held out together.")
         elif small:
-            remarks.append(f"{listed(small)}: fewer than {MIN_ROWS} rows, trained on but not held out.")
+            remarks.append(f"{first_few(small)}: fewer than {MIN_ROWS} rows, trained on but not held out.")
     folds = {}
     for fold, members in candidates.items():
         lost = _classes_lost(y, environments, members)
         if lost:
             remarks.append(
-                f"{fold} cannot be held out: without it no row of class {listed(lost)} is left to learn from."
+                f"{fold} cannot be held out: without it no row of class {first_few(lost)} is left to learn from."
             )
         else:
             folds[fold] = members
     one_class = [str(name) for name in names if len(np.unique(y[environments == name])) == 1]
     if one_class:
-        remarks.append(f"{listed(one_class)}: all rows are of one class.")
+        remarks.append(f"{first_few(one_class)}: all rows are of one class.")
     undefined = [fold for fold, members in folds.items() if len(np.unique(y[np.isin(environments, members)])) == 1]
     if undefined:
         remarks.append(
-            f"AUROC and AUPRC are not defined where all held-out rows are of one class: {listed(undefined)}."
+            f"AUROC and AUPRC are not defined where all held-out rows are of one class: {first_few(undefined)}."
         )
     if not folds:
         raise ValueError(
@@ -89,10 +89,10 @@ def plan_folds(y: NDArray[Any], environments: NDArray[Any], max_folds: int = MAX
     return FoldPlan(folds, tuple(remarks))
 
 
-def listed(names: list[str]) -> str:
+def first_few(names: list[str]) -> str:
     """A few names, and how many more there are."""
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
+    more = f" and {len(names) - MAX_SHOWN} more" if len(names) > MAX_SHOWN else ""
+    return ", ".join(names[:MAX_SHOWN]) + more
 
 
 def _deal(names: NDArray[Any], counts: NDArray[np.int64], n_folds: int) -> dict[str, tuple[str, ...]]:

@@ -12,6 +12,7 @@ import numpy as np
 from eber.compare.folds import FoldPlan
 from eber.compare.methods import Effort
 from eber.compare.running import comparison
+from eber.compare.suspicions import Suspicion
 from eber.io.checksummed_json import encode_checksummed, read_checksummed
 from eber.io.files import write_atomically
 from eber.runs.runner import GIVE_COMMAND_AGAIN
@@ -19,7 +20,7 @@ from eber.runs.spec import Experiment
 from eber.tables.training import TrainingTable
 
 RECORD_FILE = "comparison.json"
-RECORD_FORMAT, RECORD_VERSION = "eber-comparison", 1
+RECORD_FORMAT, RECORD_VERSION = "eber-comparison", 2
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,10 @@ class ComparisonRecord:
         Feature to its kind.
     folds : mapping
         Fold to its environments.
-    remarks, notes, suspicions : list of str
-        About folds, about columns and rows, and about what may be wrong with the data.
+    remarks, notes : list of str
+        About folds, and about columns and rows.
+    suspicions : list of Suspicion
+        What may be wrong with the data.
     """
 
     table: str
@@ -66,7 +69,7 @@ class ComparisonRecord:
     folds: Mapping[str, Sequence[str]]
     remarks: Sequence[str]
     notes: Sequence[str]
-    suspicions: Sequence[str]
+    suspicions: Sequence[Suspicion]
 
     @property
     def effort(self) -> Effort:
@@ -93,7 +96,9 @@ class ComparisonRecord:
     @classmethod
     def load(cls, folder: Path) -> ComparisonRecord:
         """Read it from an output folder."""
-        return cls(**read_checksummed(folder / RECORD_FILE, RECORD_FORMAT, RECORD_VERSION, GIVE_COMMAND_AGAIN))
+        content = read_checksummed(folder / RECORD_FILE, RECORD_FORMAT, RECORD_VERSION, GIVE_COMMAND_AGAIN)
+        suspicions = [Suspicion(**suspicion) for suspicion in content.pop("suspicions")]
+        return cls(**content, suspicions=suspicions)
 
 
 def record_comparison(
@@ -101,7 +106,7 @@ def record_comparison(
     plan: FoldPlan,
     effort: Effort,
     metric: str,
-    suspicions: Sequence[str],
+    suspicions: Sequence[Suspicion],
     *,
     drop: Sequence[str],
     features: Sequence[str] | None,

@@ -350,7 +350,7 @@ class EBERClassifier(EBERFitting):
             )
         if fitted["env_loss_weight"] == 0:
             doubts.append("p(e|x) was learned without an environment loss; fit with env_loss_weight > 0")
-        elif any(d.alarming and d.name == "cross-entropy of p(e|x)" for d in self.diagnostics_):
+        elif any(d.alarming and d.key == "environment_cross_entropy" for d in self.diagnostics_):
             doubts.append("p(e|x) does not find the training environments; see diagnostics_")
         return tuple(doubts)
 

@@ -183,7 +183,7 @@ class EBERFitting(EnvironmentClassifier):
 
     def _restore(self, name: str, value: Any) -> Any:
         if name == "diagnostics_":
-            return [Diagnostic(**entry) for entry in value]
+            return [Diagnostic.from_saved(**entry) for entry in value]
         if name == "adaptation_":
             return Adaptation(**value)
         return super()._restore(name, value)

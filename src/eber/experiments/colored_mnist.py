@@ -67,39 +67,6 @@ def figures(results: Results) -> Sequence[ReportFigure]:
     return [*agreement_figures(results), *assignment_figures(results)]
 
 
-DISCUSSION = """\
-What every method here is after is p(y|x) as it is in the training environments together. A classifier that reads
-digit and colour without error and knows that rule exactly has NLL 0.587 and accuracy 0.7015 in the test environment;
-the test environment's own rule has 0.325 and 0.897. The paper's EBER (0.519, 0.787) lies above the rule that it is
-built to approximate, and so does the paper's IRM (0.572, 0.747). A method gets between the two rules only by
-departing from the pooled rule in a direction that happens to suit the reversed mixture, for instance by making less
-of colour than the training data do. That may be a virtue of a method, but it is not a better approximation of its
-target, and the spread of the paper's EBER between seeds (0.077 in NLL) says that it does not happen reliably.
-
-One way in which it happens was found. The paper's appendix estimates the terms of Theorem 1 one by one, without an
-environment loss (among the ablations: "EBER decomposed lambda_env=0", and the same in the plain form). One or two
-environments then take all the weight for every image, and EBER predicts with them alone. On the test mixture the exact
-rules of e1 to e6 have an NLL of 1.255, 0.927, 0.743, 0.553, 0.444 and 0.368. In two fits of seven e4 or e5 took all and
-the figures are near the paper's (0.506 and 0.850, 0.518 and 0.827); in the other five, where e1, e2 or e3 had a part in
-it or the latent collapsed, NLL is 0.69 to 1.06. Which environment takes all is chance.
-
-What the test environment is can be learned without labels. EBER (adapted) re-estimates the mixture of environments
-from the unlabelled test images and then predicts with it; nothing else about the fit changes. It puts all weight on
-e6, the training environment with the mixture nearest to that of the test environment. Before adaptation EBER and ERM
-aim at the same pooled rule and are level (NLL 0.617 and 0.612, ten seeds), as are IRM and V-REx; Fishr is ahead of EBER
-(0.589), as good as the pooled rule itself. Without centred features (centre_features) every unit of h's representation
-was zero after the first pass under one of these seeds, so that p(e|x) was never learned and there was nothing to adapt;
-with them p(e|x) was learned under each of ten seeds.
-
-Penalty weights are chosen on 1,500 images of each training environment, a fifth of them for validation, and each
-method is then fitted with the chosen weight on all 5,000: five fits of every penalised method on all images would
-take most of the time. Rows drawn from the training environments favour small weights of IRM and V-REx, as the pooled
-rule is best on them, and large ones of Fishr, which hinder overfitting; the paper reports weights of 10, 10 and 0.01
-for IRM, V-REx and Fishr, without saying what its validation data were. With weight 10 on the same data IRM has 0.598
-and 0.709, V-REx 0.574 and 0.739 (one seed), better than with the weights chosen here (0.606 and 0.695; 0.590 and 0.705)
-and, for V-REx, better than the pooled rule: the choice of validation data decides much of this comparison.
-"""
-
 EXPERIMENT = Experiment(
     name="colored-mnist",
     title="Colored MNIST",
@@ -132,6 +99,6 @@ EXPERIMENT = Experiment(
     run_cell=run_cell,
     paper={"baseline": COLORED_MNIST},
     figures=figures,
-    discussion=DISCUSSION,
+    discussion=Path(__file__).with_suffix(".md"),
     fingerprint=fingerprint,
 )

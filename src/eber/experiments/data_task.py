@@ -97,8 +97,9 @@ class DataTask:
     analyse : callable, optional
         (EBER, training data, held-out data), both prepared -> Analysis.
     audit : callable, optional
-        (training data, held-out data), neither prepared -> LeakAudit. What it finds is warned of once a seed, by EBER,
-        whose score `LEAKED_ROWS` also says that nothing was found. None where rows are not to be compared.
+        (training data, held-out data), neither prepared -> LeakAudit. What it finds is kept, and warned of, once a
+        seed, by EBER, whose score `LEAKED_ROWS` also says that nothing was found. None where rows are not to be
+        compared.
     """
 
     split: Callable[[Mapping[str, Any], Path, int], Split]
@@ -142,7 +143,10 @@ class DataTask:
                 leaked = np.isin(np.arange(len(test)), audit.leaked_rows).astype(np.uint8)
                 main = {**result.scores[MAIN], LEAKED_ROWS: float(leaked.sum())}
                 result = replace(
-                    result, scores={**result.scores, MAIN: main}, arrays={**result.arrays, "leaked": leaked}
+                    result,
+                    scores={**result.scores, MAIN: main},
+                    arrays={**result.arrays, "leaked": leaked},
+                    findings=audit.findings,
                 )
         return result
 

@@ -108,31 +108,6 @@ BY_COHORT: dict[str, Mapping[str, Value]] = {
     hold_out(name): {"held_out": name, "train": _others(name)} for name in COHORTS
 }
 
-DISCUSSION = """\
-The paper's split leaks. 56 of the 292 held-out samples of baxter are of subjects who also gave a sample to zackular,
-which is trained on; the leak audit finds them by their subject numbers, and many of them by the features alone.
-EBER's p(e|x) finds them as well: most of baxter is taken for zackular. Without zackular every method gets worse; how
-much of that is lack of rows and how much lack of the leak was not separated. Where each cohort is held out in turn,
-baxter and zackular are never on both sides.
-
-The paper excludes zhao since it found only controls there; the table read here has both classes, so that zhao takes
-part where each cohort is held out in turn, but not in the paper's split.
-
-There are 219 training samples and 249 genera, and every linear method can separate them. ERM's NLL far above log 2 is
-overconfidence on new cohorts. The bounds on EBER's components matter much here: within the training cohorts, each left
-out in turn, its NLL is 1.30 with the bounds and 3.92 without (ERM 11.5; four seeds), with no difference between
-lambda_env 1 and 0 (1.30 and 1.31).
-
-Penalty weights are chosen by five-fold cross-validation within the training cohorts, as one fold of some 44 samples
-chooses by chance. Leaving out a cohort at a time chooses the same weights on the paper's split, but cannot be done
-with two training cohorts: in the single one that is left, V-REx and Fishr have nothing to penalise. IRM and Fishr
-come out better than in the paper. For IRM that is the weight: 100 is chosen here, and with the paper's 10 its NLL is
-1.30 (three seeds). For Fishr the paper chose 100 too, and the reason was not found.
-
-The nearest training sample within the assigned cohort agrees with a held-out sample's label about as often as one
-within a cohort drawn at random: the assignment says where a sample comes from, not what its label is.
-"""
-
 EXPERIMENT = Experiment(
     name="microbiome",
     title="Colorectal cancer from gut microbes",
@@ -176,6 +151,6 @@ EXPERIMENT = Experiment(
     seeds_together=5,
     paper={PAPER_SPLIT: MICROBIOME},
     figures=figures,
-    discussion=DISCUSSION,
+    discussion=Path(__file__).with_suffix(".md"),
     fingerprint=fingerprint,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -177,35 +178,6 @@ def figures(results: Results) -> Sequence[ReportFigure]:
     )
 
 
-DISCUSSION = """\
-EBER here is the default recipe of this library, which differs from the paper's plain form in initialisation, the \
-gain of the environment classifier, soft bounds, a tie of components to their environments and an average of the \
-weights. The ablation row "EBER in the paper's plain form" has none of these and comes out worse than the paper \
-(0.459 ± 0.030 over three seeds, against 0.319 ± 0.069): after 470 plain steps the environment classifier is right \
-but far too unsure. With one more ReLU layer, --set hidden_dims=16,32, the plain form reaches 0.258 and the gap \
-closes, which again points to a network with a ReLU on the representation behind the paper's figures. The row "ERM \
-with EBER's initialisation and averaging" gives ERM what of the recipe it can use.
-
-Variants 5 and 7 put the true posteriors of z on a grid in the place of g and learn the rest. They do badly here as \
-in the paper, and the decoder is a likelier reason than the aggregation: the true z runs from about -20 to 16 over \
-six branches whose labels alternate, and a linear decoder is monotone in z, so it cannot follow sin(z/2) whatever \
-the weights are. With learned posteriors z is free to put branches of the same label on the same side.
-
-"EBER collapsed" trains only on L_e of the observed environment and the environment loss, without any balancing \
-term. In this simulation it comes close to the full objective in NLL and accuracy and is less well calibrated: most \
-of what EBER gains here is learning p(e|x) and using it at prediction (variant 2, which does not, loses \
-everything).
-
-The baselines have the same extractor, schedule and data as EBER and their penalty weight is chosen on validation \
-environments. As the paper's text has it, the extractor ends in a linear layer; our ERM equals a plain PyTorch loop \
-with that network, and in several sensitivity settings the paper's ERM is better than it. The row "ERM with a ReLU \
-on the representation" has one ReLU more and comes closer to the paper in every setting (0.266 at m=36 against \
-0.389 without it and 0.265 in the paper), so the paper's network may have had it. EBER stays ahead of both.
-
-With 100 rows an environment there are 100 steps in all, and no method learns much; the paper prints no table for \
-it.\
-"""
-
 EXPERIMENT = Experiment(
     name="parametric",
     title="Parametric simulation",
@@ -252,5 +224,5 @@ EXPERIMENT = Experiment(
     seeds_together=5,
     paper=PAPER,
     figures=figures,
-    discussion=DISCUSSION,
+    discussion=Path(__file__).with_suffix(".md"),
 )

@@ -60,35 +60,6 @@ def figures(results: Results) -> Sequence[ReportFigure]:
     return [*agreement_figures(results), *assignment_figures(results)]
 
 
-DISCUSSION = """\
-Taken literally: the 15,000 files with the lowest patient numbers of each source, the first 24 hourly records of each,
-features with at most 5 % missing values in training (61 of 173), 50 epochs. The setting "all stays" takes all 40,336
-files.
-
-The paper does not say what becomes of stays that end within the first 24 hours. No label can be set later in them,
-so that they are certain negatives: 20 % of A_unknown. Read literally they stay in, and AUPRC, which grows with
-prevalence, is then below the paper's for every method. The setting "stays beyond 24 hours" leaves them out; 8.0 % of
-A_unknown become septic instead of 6.4 %, and the task is harder, as no easy negatives are left. With it all
-four baselines come out at the paper's figures in AUROC and AUPRC at once, so it is likely what the paper did; EBER does
-not, but "EBER decomposed lambda_env=0", which is among the ablations, comes near them. There h gives one environment
-all the weight for every row, another one under each seed, so that nothing is averaged over environments any more.
-EBER's AUROC is level with IRM's, and IRM has the better AUPRC and NLL.
-
-50 epochs are long for this task. Within the training environments, each left out in turn, ERM has an AUROC of 0.69
-after 15 epochs and 0.64 after 50; the setting "15 epochs" shows the held-out environment after 15. Part of what sets
-methods apart after 50 epochs is how well they resist overfitting, and "ERM with EBER's initialisation and averaging"
-shows how much of that comes from the recipe rather than from the objective.
-
-Here the environment loss matters. With lambda_env = 0, the paper's choice, the columns of p(e|x) do not find the
-environments (its cross-entropy on the training rows is far above log 5) and a few of them take all the weight. With
-lambda_env = 1 nearly all stays of A_unknown are taken for the two other environments of source A: which hospital
-system a patient is in shows in what is measured. The training environments point the same way: leaving each out in
-turn, AUROC after 15 epochs is 0.709 with lambda_env = 1 and 0.703 with 0 (one seed).
-
-Penalty weights are chosen by validation on a fifth of the rows of each training environment, by NLL as in the paper.
-Leaving out one environment at a time (set selection=leave_one_environment_out) costs five times as much.
-"""
-
 EXPERIMENT = Experiment(
     name="sepsis",
     title="Sepsis later in an ICU stay",
@@ -129,6 +100,6 @@ EXPERIMENT = Experiment(
     seeds_together=5,
     paper={PAPER_SPLIT: SEPSIS, LONGER_STAYS: SEPSIS},
     figures=figures,
-    discussion=DISCUSSION,
+    discussion=Path(__file__).with_suffix(".md"),
     fingerprint=fingerprint,
 )

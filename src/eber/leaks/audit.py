@@ -33,6 +33,7 @@ from scipy.stats import false_discovery_control
 
 from eber.datasets.base import MultiEnvironmentData
 from eber.leaks.exact_copies import chance_of_copies, excess_of_copies
+from eber.leaks.findings import ADVICE, LeakFinding
 from eber.leaks.near_rows import (
     Comparison,
     FloatArray,
@@ -97,38 +98,50 @@ class LeakAudit:
         return int(np.isin(self.identifier_pairs[:, 1], self.suspicious_pairs[:, 1]).sum())
 
     @property
-    def summary(self) -> list[str]:
-        """The findings in plain sentences, the gravest first."""
-        n = self.n_held_out
-        lines = []
-        if len(self.identifier_pairs):
-            examples = ", ".join(str(name) for name in self.shared_identifiers[:3])
-            lines.append(
-                f"{len(self.identifier_pairs)} of {n} held-out rows carry an identifier that is also in the training "
-                f"data (such as {examples}); the features alone give away {self.found_by_features} of them."
-            )
+    def findings(self) -> tuple[LeakFinding, ...]:
+        """One for each kind that there is, the gravest first."""
+        sharing, near = len(self.identifier_pairs), len(self.suspicious_pairs)
         identical = int(np.isin(self.suspicious_pairs[:, 1], self.identical_pairs[:, 1]).sum())
-        if len(self.suspicious_pairs):
-            lines.append(
-                f"{len(self.suspicious_pairs)} of {n} held-out rows are nearer to a training row than chance allows "
-                f"(false discovery rate {self.false_discovery_rate:g}); {identical} of them equal it in every feature."
-            )
         usual = len(self.identical_pairs) - identical
-        if usual:
-            lines.append(
+        n = self.n_held_out
+        examples = ", ".join(str(name) for name in self.shared_identifiers[:3])
+        found = (
+            LeakFinding(
+                "shared_identifiers",
+                sharing,
+                n,
+                f"{sharing} of {n} held-out rows carry an identifier that is also in the training data (such as "
+                f"{examples}); the features alone give away {self.found_by_features} of them.",
+            ),
+            LeakFinding(
+                "near_rows",
+                near,
+                n,
+                f"{near} of {n} held-out rows are nearer to a training row than chance allows (false discovery rate "
+                f"{self.false_discovery_rate:g}); {identical} of them equal it in every feature.",
+            ),
+            LeakFinding(
+                "usual_copies",
+                usual,
+                n,
                 f"{usual} of {n} held-out rows equal a training row, but not clearly more often than rows of the "
-                "training data equal each other, and are not counted."
-            )
-        return lines or [f"No shared identifier and no suspiciously near row among {n} held-out rows."]
+                "training data equal each other, and are not counted.",
+            ),
+        )
+        return tuple(finding for finding in found if finding.n_rows)
+
+    @property
+    def summary(self) -> list[str]:
+        """The findings in plain sentences, the gravest first; or that there are none."""
+        sentences = [finding.sentence for finding in self.findings]
+        return sentences or [
+            f"No shared identifier and no suspiciously near row among {self.n_held_out} held-out rows."
+        ]
 
     def warn(self) -> None:
         """Issue a `LeakWarning` with the summary when there is something to warn about."""
         if self.found:
-            advice = (
-                f"Scores on these {len(self.leaked_rows)} rows do not measure performance in a new environment: "
-                "leave them out (`leaked_rows`), or the training environment they came from, and compare."
-            )
-            warnings.warn(" ".join([*self.summary, advice]), LeakWarning, stacklevel=2)
+            warnings.warn(" ".join([*self.summary, ADVICE]), LeakWarning, stacklevel=2)
 
 
 def leak_audit(

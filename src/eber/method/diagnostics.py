@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,6 +22,17 @@ MIN_ROWS, MAX_ROWS, MAX_ELEMENTS = 256, 2048, 1 << 21
 MAX_ELEMENTS; the rows are drawn evenly."""
 COLLAPSE_DRAWS = 16
 
+NAMES = {
+    "mean_environment_entropy": "entropy of the mean p(e|x)",
+    "environment_cross_entropy": "cross-entropy of p(e|x)",
+    "environment_temperature": "temperature of p(e|x)",
+    "environment_label_nll": "NLL of f0",
+    "latent_label_nll": "NLL of labels given z",
+    "environment_spread": "spread of mu over environments in units of sigma",
+    "sigma_at_bounds": "share of log sigma at its bounds",
+}
+"""Key of each diagnostic to what people read. Keys stay as they are: programs and saved models go by them."""
+
 
 @dataclass(frozen=True)
 class Diagnostic:
@@ -28,7 +40,8 @@ class Diagnostic:
 
     Attributes
     ----------
-    name : str
+    key : str
+        Which one it is, of `NAMES`.
     value, threshold : float
     alarming : bool
         Whether the value is on the wrong side of the threshold.
@@ -36,22 +49,36 @@ class Diagnostic:
         What it means and what to try.
     """
 
-    name: str
+    key: str
     value: float
     threshold: float
     alarming: bool
     advice: str
 
+    @property
+    def name(self) -> str:
+        """What people read."""
+        return NAMES[self.key]
+
+    @classmethod
+    def from_saved(cls, key: str | None = None, name: str | None = None, **figures: Any) -> Diagnostic:
+        """One of a saved model; the first models had the name in the place of the key."""
+        if key is None:
+            key = {text: key for key, text in NAMES.items()}.get(str(name))
+        if key not in NAMES:
+            raise ValueError(f"there is no diagnostic {key or name!r}")
+        return cls(key, **figures)
+
     def __str__(self) -> str:
         return f"{self.name} = {self.value:.3g} (threshold {self.threshold:.3g}): {self.advice}"
 
 
-def _high(name: str, value: float, threshold: float, advice: str) -> Diagnostic:
-    return Diagnostic(name, value, threshold, bool(value > threshold), advice)
+def _high(key: str, value: float, threshold: float, advice: str) -> Diagnostic:
+    return Diagnostic(key, value, threshold, bool(value > threshold), advice)
 
 
-def _low(name: str, value: float, threshold: float, advice: str) -> Diagnostic:
-    return Diagnostic(name, value, threshold, bool(value < threshold), advice)
+def _low(key: str, value: float, threshold: float, advice: str) -> Diagnostic:
+    return Diagnostic(key, value, threshold, bool(value < threshold), advice)
 
 
 def best_temperature(log_p: NDArray[np.float64], e: NDArray[np.int64]) -> tuple[float, float]:
@@ -95,14 +122,14 @@ def _environment_signs(log_p: NDArray[np.float64], e: NDArray[np.int64]) -> list
     temperature, gain = best_temperature(log_p, e)
     return [
         _low(
-            "entropy of the mean p(e|x)",
+            "mean_environment_entropy",
             float(entropy(np.exp(log_p).mean(0))),
             0.5 * of_shares,
             "a few environments take far more weight than they have rows, so prediction hardly averages over "
             "environments. Use env_loss_weight=1, or the stratified objective instead of the decomposed one.",
         ),
         Diagnostic(
-            "cross-entropy of p(e|x)",
+            "environment_cross_entropy",
             cross_entropy,
             of_shares,
             cross_entropy > of_shares - 1e-6,  # not learned at all, it is equal up to rounding
@@ -112,7 +139,7 @@ def _environment_signs(log_p: NDArray[np.float64], e: NDArray[np.int64]) -> list
         ),
         # A classifier that is nearly always right is always called undertrained by the factor alone, so it must matter.
         Diagnostic(
-            "temperature of p(e|x)",
+            "environment_temperature",
             temperature,
             1.5,
             temperature > 1.5 and gain > 0.05,
@@ -127,7 +154,7 @@ def _label_signs(log_p_y_given_xe: Tensor, y: Tensor, weights: Tensor) -> list[D
     prevalence = torch.bincount(y).double().numpy() / len(y)
     return [
         _high(
-            "NLL of f0",
+            "environment_label_nll",
             float(-observed.mean()),
             float(entropy(prevalence)) + 0.1,
             "f0 has drifted from p(y|x,e): it predicts labels worse than their prevalence does. Train longer, "
@@ -148,7 +175,7 @@ def _collapse_sign(module: EBERNetworks, mu: Tensor, sigma: Tensor, y: Tensor, e
     nll = -at_label(module.log_p_y_given_z(z), y, 0).mean()
     prevalence = torch.bincount(y).double().numpy() / len(y)
     return _high(
-        "NLL of labels given z",
+        "latent_label_nll",
         float(nll),
         0.95 * float(entropy(prevalence)),
         "the posterior has collapsed: the latent says hardly more about the label than its prevalence does, and so "
@@ -165,7 +192,7 @@ def _component_signs(module: EBERNetworks, theta: Tensor, y: Tensor, e: Tensor) 
         spread = mu.std(2, correction=0) / sigma.mean(2)  # (L, K, B)
         signs.append(
             _low(
-                "spread of mu over environments in units of sigma",
+                "environment_spread",
                 float(spread.amax(0).mean()),
                 0.6,
                 "the components of different environments overlap: the latent does not tell environments apart. Train "
@@ -177,7 +204,7 @@ def _component_signs(module: EBERNetworks, theta: Tensor, y: Tensor, e: Tensor) 
         at_bound = (log_sigma.abs() > 0.95 * bound).double().mean()
         signs.append(
             _high(
-                "share of log sigma at its bounds",
+                "sigma_at_bounds",
                 float(at_bound),
                 0.1,
                 "components have become points or have become flat. Standardise the features, train for fewer epochs, "

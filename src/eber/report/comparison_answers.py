@@ -9,6 +9,7 @@ import numpy as np
 from scipy import stats
 
 from eber.compare.summary import ComparisonSummary, MethodSummary
+from eber.compare.suspicions import Suspicion
 from eber.evaluation.intervals import within_range
 from eber.evaluation.metrics import Metric, expected_calibration_error
 from eber.report.environment_charts import mean_uncertainty
@@ -120,10 +121,10 @@ def uncertainty(held: HeldOut) -> str:
     )
 
 
-def suspicion(findings: Sequence[str]) -> str:
+def suspicion(found: Sequence[Suspicion]) -> str:
     """How much was found."""
-    if findings:
-        n = len(findings)
+    if found:
+        n = len(found)
         return f"{n} {'finding' if n == 1 else 'findings'}, which should be read before any score is believed."
     return (
         "Nothing was found: no identical rows and no known subjects shared between environments, no column that gives "

@@ -14,9 +14,11 @@ from eber.io.files import write_atomically
 from eber.report.figures import inline_svg, save_figure
 from eber.report.holdout_figure import draw_holdouts
 from eber.report.holdout_tables import holdouts_as_latex, holdouts_as_markdown, lay_out_advantages, lay_out_holdouts
+from eber.report.markdown import inline_markup
 from eber.report.score_figure import draw_scores
 from eber.report.tables import as_latex, as_markdown, lay_out
 from eber.report.templates import render
+from eber.runs.discussion import read_discussion
 from eber.runs.figure import ReportFigure
 from eber.runs.holdout_summary import HoldoutSummary, summarise_holdouts
 from eber.runs.holdout_wording import (
@@ -88,7 +90,7 @@ def _render(
         "page.html",
         experiment=experiment,
         description=_paragraphs(experiment.description),
-        discussion=_paragraphs(experiment.discussion),
+        discussion=_discussion(results),
         sections=sections,
         holdouts=holdouts,
         figures=figures,
@@ -97,6 +99,13 @@ def _render(
         settings={section["setting"]: experiment.settings[section["setting"]] for section in sections},
         run=results.run,
     )
+
+
+def _discussion(results: Results) -> list[Markup]:
+    """The paragraphs that speak of nothing but what was run."""
+    methods, settings = set(results.cells["method"]), set(results.cells["setting"])
+    paragraphs = read_discussion(results.experiment)
+    return [inline_markup(paragraph.text) for paragraph in paragraphs if paragraph.fits(methods, settings)]
 
 
 def _section(summary: Summary, scores: _Picture) -> dict[str, Any]:

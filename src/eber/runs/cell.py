@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 import eber
 from eber.io.text import file_name
+from eber.leaks.findings import LeakFinding
 
 MAIN = "main"
 """The variant that is the method itself."""
@@ -98,8 +99,11 @@ class CellResult:
         Variant to wall time.
     arrays : mapping
         Named arrays (predictions, figure data), kept beside the cell.
+    findings : tuple of LeakFinding
+        What the leak audit found, where the cell made one.
     """
 
     scores: Mapping[str, Mapping[str, float]]
     seconds: Mapping[str, float] = field(default_factory=dict)
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    findings: tuple[LeakFinding, ...] = ()

@@ -1,4 +1,6 @@
-"""From the cell files to tidy tables: scores, which are the same in every run, times, which are not, and warnings."""
+"""From the cell files to tidy tables: scores, which are the same in every run, times, which are not, warnings, and
+what the leak audit found.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +15,15 @@ from eber.io.spreadsheet_text import escape_formula
 from eber.runs.ledger import Ledger, Record
 from eber.runs.spec import Experiment
 
-CELLS_FILE, TIMINGS_FILE, WARNINGS_FILE = "cells.csv", "timings.csv", "warnings.csv"
+CELLS_FILE, TIMINGS_FILE, WARNINGS_FILE, FINDINGS_FILE = "cells.csv", "timings.csv", "warnings.csv", "findings.csv"
 CELLS_COLUMNS = ("experiment", "setting", "method", "variant", "seed", "metric", "value")
 TIMINGS_COLUMNS = ("experiment", "setting", "method", "variant", "seed", "seconds")
 WARNINGS_COLUMNS = ("experiment", "setting", "method", "seed", "message")
+FINDINGS_COLUMNS = ("experiment", "setting", "method", "seed", "kind", "n_rows", "n_held_out", "sentence")
 
 
 def write_tables(experiment: Experiment, ledger: Ledger, overrides: Mapping[str, Any], data: str) -> dict[str, str]:
-    """Write `cells.csv`, `timings.csv` and `warnings.csv`.
+    """Write `cells.csv`, `timings.csv`, `warnings.csv` and `findings.csv`.
 
     They hold every finished cell in the folder that belongs to the same overrides, data and version, whichever run
     computed it, in the order in which the experiment declares settings and methods. Cells of other parameters stay in
@@ -36,6 +39,7 @@ def write_tables(experiment: Experiment, ledger: Ledger, overrides: Mapping[str,
         CELLS_FILE: _as_csv(CELLS_COLUMNS, _score_rows(records)),
         TIMINGS_FILE: _as_csv(TIMINGS_COLUMNS, _timing_rows(records)),
         WARNINGS_FILE: _as_csv(WARNINGS_COLUMNS, _warning_rows(records)),
+        FINDINGS_FILE: _as_csv(FINDINGS_COLUMNS, _finding_rows(records)),
     }
     for name, table in tables.items():
         write_atomically(ledger.folder / name, table)
@@ -77,6 +81,19 @@ def _warning_rows(records: Iterable[Record]) -> Iterable[tuple[Any, ...]]:
     for record in records:
         for message in record.warnings:
             yield (*_names(record), record.identity["seed"], message)
+
+
+def _finding_rows(records: Iterable[Record]) -> Iterable[tuple[Any, ...]]:
+    for record in records:
+        for found in record.findings:
+            yield (
+                *_names(record),
+                record.identity["seed"],
+                found.kind,
+                found.n_rows,
+                found.n_held_out,
+                found.sentence,
+            )
 
 
 def _names(record: Record) -> tuple[str, str, str]:

@@ -1,30 +1,34 @@
 """One file for each finished cell, in a folder that any number of runs may share.
 
-A finished cell is ``cells/NAME.json``, written whole or not at all, with a checksum over its content; its arrays are in
-``cells/NAME.npz``, whose checksum stands in the JSON file. The JSON file is written last: where it is, the cell is
-finished. A run claims a cell by a lock before computing it.
+A finished cell is ``cells/NAME.json``, written whole or not at all, with a checksum over its content
+(:mod:`eber.io.checksummed_json`); its arrays are in ``cells/NAME.npz``, whose checksum stands in the JSON file. The
+JSON file is written last: where it is, the cell is finished. A run claims a cell by a lock before computing it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eber.io.checksummed_json import encode_checksummed, read_checksummed
 from eber.io.files import lock, sweep_temporaries, write_atomically
+from eber.leaks.findings import LeakFinding
 from eber.runs.cell import Cell, CellResult
+
+CELL_FORMAT, CELL_VERSION = "eber-cell", 1
+COMPUTED_AGAIN = "It is computed again."
 
 
 class DamagedCellError(ValueError):
-    """A cell file is truncated, was altered, or is of another cell."""
+    """A cell file is truncated, was altered, is of another cell, or was written by another version."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,8 @@ class Record:
         Wall time of the whole cell.
     warnings : sequence of str
         What Python warned of meanwhile.
+    findings : sequence of LeakFinding
+        What the leak audit found.
     """
 
     identity: Mapping[str, Any]
@@ -50,6 +56,7 @@ class Record:
     seconds: Mapping[str, float]
     cell_seconds: float
     warnings: Sequence[str]
+    findings: Sequence[LeakFinding]
 
 
 class Ledger:
@@ -79,11 +86,12 @@ class Ledger:
             If there is a file that cannot be trusted.
         """
         path = self.path(cell)
-        if not path.exists():
+        try:
+            record = _read_record(path)
+        except FileNotFoundError:
             return None
-        record = _read_record(path)
         if record.identity != cell.identity:
-            raise DamagedCellError(f"{path.name} holds another cell than its name says")
+            raise DamagedCellError(f"{path} holds another cell than its name says. {COMPUTED_AGAIN}")
         return record
 
     def read_arrays(self, cell: Cell) -> dict[str, NDArray[Any]]:
@@ -105,7 +113,7 @@ class Ledger:
             write_atomically(arrays_path, packed)
         else:
             arrays_path.unlink(missing_ok=True)
-        payload = {
+        content = {
             "cell": cell.identity,
             "scores": {
                 variant: {metric: float(value) for metric, value in scores.items()}
@@ -114,9 +122,10 @@ class Ledger:
             "seconds": {variant: float(value) for variant, value in result.seconds.items()},
             "cell_seconds": cell_seconds,
             "warnings": list(warnings),
+            "findings": [asdict(finding) for finding in result.findings],
             "arrays": arrays_digest,
         }
-        write_atomically(path, json.dumps({"checksum": _checksum(payload), "payload": payload}, indent=1) + "\n")
+        write_atomically(path, encode_checksummed(content, CELL_FORMAT, CELL_VERSION))
 
     @contextmanager
     def claim(self, cell: Cell) -> Iterator[bool]:
@@ -140,24 +149,18 @@ class Ledger:
 
 
 def _read_record(path: Path) -> Record:
-    try:
-        document = json.loads(path.read_bytes())
-        payload = document["payload"]
-        intact = document["checksum"] == _checksum(payload)
-        record = Record(*(payload[key] for key in ("cell", "scores", "seconds", "cell_seconds", "warnings")))
-        arrays_digest = payload["arrays"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DamagedCellError(f"{path.name} is not whole") from error
-    if not intact:
-        raise DamagedCellError(f"{path.name} was altered: its checksum does not fit its content")
-    arrays = path.with_suffix(".npz")
-    if arrays_digest and (not arrays.exists() or hashlib.sha256(arrays.read_bytes()).hexdigest() != arrays_digest):
-        raise DamagedCellError(f"{arrays.name} is missing, truncated or altered")
-    return record
-
-
-def _checksum(payload: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(payload).encode()).hexdigest()
+    content = read_checksummed(path, CELL_FORMAT, CELL_VERSION, COMPUTED_AGAIN, DamagedCellError)
+    arrays, digest = path.with_suffix(".npz"), content["arrays"]
+    if digest and (not arrays.exists() or hashlib.sha256(arrays.read_bytes()).hexdigest() != digest):
+        raise DamagedCellError(f"{arrays} is missing, truncated or altered. {COMPUTED_AGAIN}")
+    return Record(
+        content["cell"],
+        content["scores"],
+        content["seconds"],
+        content["cell_seconds"],
+        content["warnings"],
+        tuple(LeakFinding(**finding) for finding in content["findings"]),
+    )
 
 
 def _pack(arrays: Mapping[str, Any]) -> bytes:

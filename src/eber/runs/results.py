@@ -6,7 +6,7 @@ import hashlib
 import io
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from eber.evaluation.metrics import Quantity
 from eber.evaluation.significance import Comparison, compare
 from eber.io.spreadsheet_text import unescape_formula
-from eber.leaks.audit import LeakWarning
+from eber.leaks.findings import ADVICE, LeakFinding
 from eber.runs.cell import LEAKED_ROWS, MAIN, PENALTY_WEIGHT, row_label
 from eber.runs.collect import (
     CELLS_COLUMNS,
     CELLS_FILE,
+    FINDINGS_COLUMNS,
+    FINDINGS_FILE,
     TIMINGS_COLUMNS,
     TIMINGS_FILE,
     WARNINGS_COLUMNS,
@@ -31,6 +33,7 @@ from eber.runs.runner import GIVE_COMMAND_AGAIN, declaration, read_run, with_add
 from eber.runs.spec import SECONDS, Experiment
 
 NO_LEAK = "Leak audit: no held-out row or subject was found that is clearly in the training data too."
+_FINDING_COLUMNS = tuple(field.name for field in fields(LeakFinding))
 NOTABLE = 2.0  # differences beyond so many of the paper's standard deviations are put into words
 _PRINTED_DIGITS = 0.0005  # the paper prints three decimals: an sd of 0.000 is one below half of the last
 
@@ -52,6 +55,8 @@ class Results:
         Tidy times: experiment, setting, method, variant, seed, seconds.
     warnings : DataFrame
         What was warned of: experiment, setting, method, seed, message.
+    findings : DataFrame
+        What the leak audit found: experiment, setting, method, seed, kind, n_rows, n_held_out, sentence.
     run : mapping
         How it was run: command, overrides, data, versions.
     """
@@ -61,6 +66,7 @@ class Results:
     cells: pd.DataFrame
     timings: pd.DataFrame
     warnings: pd.DataFrame
+    findings: pd.DataFrame
     run: Mapping[str, Any]
 
     def arrays(self, method: str, seed: int, setting: str | None = None) -> dict[str, NDArray[Any]]:
@@ -74,6 +80,15 @@ class Results:
         setting = setting or next(iter(self.experiment.settings))
         rows = self.cells[(self.cells["method"] == method) & (self.cells["setting"] == setting)]
         return sorted(int(seed) for seed in rows["seed"].unique())
+
+    def leak_findings(self, setting: str) -> list[tuple[LeakFinding, ...]]:
+        """What audits of a setting found, each different answer once; those that found nothing are not among them."""
+        rows = self.findings[self.findings["setting"] == setting]
+        answers = (
+            tuple(LeakFinding(*values) for values in group[list(_FINDING_COLUMNS)].itertuples(index=False))
+            for _, group in rows.groupby(["method", "seed"], sort=False)
+        )
+        return list(dict.fromkeys(answers))
 
 
 def load_results(experiment: Experiment, folder: Path) -> Results:
@@ -89,6 +104,7 @@ def load_results(experiment: Experiment, folder: Path) -> Results:
         _read_table(folder / CELLS_FILE, CELLS_COLUMNS, run["tables"]),
         _read_table(folder / TIMINGS_FILE, TIMINGS_COLUMNS, run["tables"]),
         _read_table(folder / WARNINGS_FILE, WARNINGS_COLUMNS, run["tables"]),
+        _read_table(folder / FINDINGS_FILE, FINDINGS_COLUMNS, run["tables"]),
         run,
     )
 
@@ -100,7 +116,7 @@ def _read_table(path: Path, columns: tuple[str, ...], checksums: Mapping[str, st
     # Read as text first: names stay names even where pandas would see "NA" or "1", and numbers come back exactly.
     table = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
     table = table.map(unescape_formula)
-    numbers = {"seed": "int64", "value": "float64", "seconds": "float64"}
+    numbers = {"seed": "int64", "n_rows": "int64", "n_held_out": "int64", "value": "float64", "seconds": "float64"}
     return table.astype({name: kind for name, kind in numbers.items() if name in columns})
 
 
@@ -248,10 +264,13 @@ def _penalty_weights(cells: pd.DataFrame) -> dict[str, tuple[float, ...]]:
 
 
 def _audit_findings(results: Results, setting: str) -> tuple[str, ...]:
-    messages = results.warnings.loc[results.warnings["setting"] == setting, "message"]
-    leaks = messages[messages.str.startswith(f"{LeakWarning.__name__}: ")].unique()
-    if len(leaks):
-        return tuple(str(leak).replace(f"{LeakWarning.__name__}: ", "Leak: ", 1) for leak in leaks)
+    leaks = [
+        " ".join(["Leak:", *(finding.sentence for finding in answer), ADVICE])
+        for answer in results.leak_findings(setting)
+        if any(finding.is_leak for finding in answer)
+    ]
+    if leaks:
+        return tuple(leaks)
     audited = (results.cells["setting"] == setting) & (results.cells["metric"] == LEAKED_ROWS)
     return (NO_LEAK,) if audited.any() else ()
 

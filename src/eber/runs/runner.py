@@ -29,7 +29,7 @@ from eber.runs.spec import Experiment
 from eber.runs.workers import CellOutcome, WorkerPool
 
 RUN_FILE = "run.json"
-RUN_FORMAT, RUN_VERSION = "eber-run", 1
+RUN_FORMAT, RUN_VERSION = "eber-run", 2
 GIVE_COMMAND_AGAIN = "Give the command that wrote the folder again: what is finished is used, the rest is computed."
 FAILURES_FOLDER, FIGURES_FOLDER = "failures", "figures"
 
@@ -76,7 +76,7 @@ def run(
     progress: Progress | None = None,
     command: str = "",
 ) -> RunSummary:
-    """Compute what is not finished yet, then write `cells.csv`, `timings.csv`, `warnings.csv` and `run.json`.
+    """Compute what is not finished yet, then write the tables (:func:`eber.runs.collect.write_tables`) and `run.json`.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ class _Session:
         try:
             return self._ledger.read(cell) is not None
         except DamagedCellError as error:
-            self._progress.note(f"{error}: it is computed again.")
+            self._progress.note(str(error))
             return False
 
     def _compute(self, jobs: int) -> None:

@@ -115,8 +115,9 @@ class Experiment:
         Setting to what the paper printed.
     figures : callable, optional
         Results -> sequence of ReportFigure.
-    discussion : str
-        Paragraphs, separated by empty lines.
+    discussion : Path, optional
+        A Markdown file, which is read when a report is written; :mod:`eber.runs.discussion` says how it names the rows
+        that a paragraph speaks of.
     fingerprint : callable, optional
         Folder of the data files -> text that changes whenever their content does. Given by experiments on data.
     """
@@ -140,7 +141,7 @@ class Experiment:
     seeds_together: int = 1
     paper: Mapping[str, PaperTable] = field(default_factory=dict)
     figures: Callable[[Results], Sequence[ReportFigure]] | None = None
-    discussion: str = ""
+    discussion: Path | None = None
     fingerprint: Callable[[Path], str] | None = None
 
     def __post_init__(self) -> None:

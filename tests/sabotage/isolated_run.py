@@ -61,7 +61,7 @@ def copied_tree(sabotage: Sabotage | None = None) -> Iterator[Path]:
         yield root
 
 
-def try_test(test: str, root: Path) -> Outcome:
+def run_test(test: str, root: Path) -> Outcome:
     """Run a test in a tree, up to its first failure."""
     _check_import(root)
     report = root / "report.xml"
