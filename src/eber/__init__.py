@@ -19,6 +19,29 @@ if TYPE_CHECKING:
         VRExClassifier,
         fit_many,
     )
+    from eber.tables.model_folder import TableModel
+    from eber.tables.predictions import TablePredictions
+    from eber.workflow.comparing import compare_table
+    from eber.workflow.fitting import fit_table, load_model
+    from eber.workflow.reporting import read_results
+    from eber.workflow.reproducing import reproduce, reproduce_all
+    from eber.workflow.reproduction import Reproduction
+    from eber.workflow.table_comparison import TableComparison
+
+_HOMES = {
+    "MultiEnvironmentData": "eber.datasets.base",
+    "Reproduction": "eber.workflow.reproduction",
+    "TableComparison": "eber.workflow.table_comparison",
+    "TableModel": "eber.tables.model_folder",
+    "TablePredictions": "eber.tables.predictions",
+    "compare_table": "eber.workflow.comparing",
+    "fit_table": "eber.workflow.fitting",
+    "load_model": "eber.workflow.fitting",
+    "read_results": "eber.workflow.reporting",
+    "reproduce": "eber.workflow.reproducing",
+    "reproduce_all": "eber.workflow.reproducing",
+}
+"""Where names are that are not of `eber.estimators`."""
 
 __all__ = [
     "PAPER_FORM",
@@ -27,10 +50,20 @@ __all__ = [
     "FishrClassifier",
     "IRMClassifier",
     "MultiEnvironmentData",
+    "Reproduction",
     "Table",
+    "TableComparison",
+    "TableModel",
+    "TablePredictions",
     "VRExClassifier",
     "__version__",
+    "compare_table",
     "fit_many",
+    "fit_table",
+    "load_model",
+    "read_results",
+    "reproduce",
+    "reproduce_all",
 ]
 
 
@@ -38,8 +71,7 @@ def __getattr__(name: str) -> Any:
     """Import torch and scikit-learn, which takes seconds, only when something that needs them is asked for."""
     if name not in __all__:
         raise AttributeError(f"module 'eber' has no attribute {name!r}")
-    home = "eber.datasets.base" if name == "MultiEnvironmentData" else "eber.estimators"
-    return getattr(import_module(home), name)
+    return getattr(import_module(_HOMES.get(name, "eber.estimators")), name)
 
 
 def __dir__() -> list[str]:

@@ -34,8 +34,8 @@ def format_interval(low: float, high: float) -> str:
 
 
 def listed(items: Sequence[str]) -> str:
-    """One, two and three."""
-    return items[0] if len(items) == 1 else ", ".join(items[:-1]) + " and " + items[-1]
+    """One, two and three; nothing for none."""
+    return ", ".join(items[:-1]) + " and " + items[-1] if len(items) > 1 else "".join(items)
 
 
 def p_with_sign(p: float) -> str:
