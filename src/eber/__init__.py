@@ -19,6 +19,32 @@ if TYPE_CHECKING:
         fit_many,
     )
     from eber.methods import Method, find_method, register_method
+    from eber.tables.model_folder import TableModel
+    from eber.tables.predictions import TablePredictions
+    from eber.workflow.comparing import compare_table
+    from eber.workflow.fitting import fit_table, load_model
+    from eber.workflow.reporting import read_results
+    from eber.workflow.reproducing import reproduce, reproduce_all
+    from eber.workflow.reproduction import Reproduction
+    from eber.workflow.table_comparison import TableComparison
+
+_HOMES = {
+    "Method": "eber.methods",
+    "MultiEnvironmentData": "eber.datasets.base",
+    "Reproduction": "eber.workflow.reproduction",
+    "TableComparison": "eber.workflow.table_comparison",
+    "TableModel": "eber.tables.model_folder",
+    "TablePredictions": "eber.tables.predictions",
+    "compare_table": "eber.workflow.comparing",
+    "find_method": "eber.methods",
+    "fit_table": "eber.workflow.fitting",
+    "load_model": "eber.workflow.fitting",
+    "read_results": "eber.workflow.reporting",
+    "register_method": "eber.methods",
+    "reproduce": "eber.workflow.reproducing",
+    "reproduce_all": "eber.workflow.reproducing",
+}
+"""Where names are that are not of `eber.estimators`."""
 
 __all__ = [
     "PAPER_FORM",
@@ -28,17 +54,22 @@ __all__ = [
     "IRMClassifier",
     "Method",
     "MultiEnvironmentData",
+    "Reproduction",
+    "TableComparison",
+    "TableModel",
+    "TablePredictions",
     "VRExClassifier",
     "__version__",
+    "compare_table",
     "find_method",
     "fit_many",
+    "fit_table",
+    "load_model",
+    "read_results",
     "register_method",
+    "reproduce",
+    "reproduce_all",
 ]
-
-_HOMES = {
-    "MultiEnvironmentData": "eber.datasets.base",
-    **dict.fromkeys(("Method", "find_method", "register_method"), "eber.methods"),
-}
 
 
 def __getattr__(name: str) -> Any:

@@ -303,6 +303,11 @@ def paper_methods() -> tuple[str, ...]:
     return tuple(method.name for method in BUILT_IN if method.in_paper)
 
 
+def network_methods() -> tuple[str, ...]:
+    """Names of the library's own classifiers, which a model folder can hold."""
+    return tuple(method.name for method in BUILT_IN if method.source.startswith("eber."))
+
+
 def saved_name(kind: type) -> str:
     """What a model folder calls a class: its name for the library's own, "module:Class" for any other."""
     return kind.__name__ if _is_ours(kind) else f"{kind.__module__}:{kind.__qualname__}"

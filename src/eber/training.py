@@ -69,6 +69,17 @@ def isolated_torch(seed: int, threads: int) -> Iterator[torch.Generator]:
             torch.set_num_threads(threads_before)
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch use one thread while the block runs: sums are then of one order, and answers the same to the bit."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 class Adam:
     """Adam (Kingma & Ba) on one vector, with its usual constants; torch's own spends far longer on bookkeeping."""
 

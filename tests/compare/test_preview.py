@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from eber.cli.compare import duration
 from eber.compare import preview
 from eber.compare.folds import FoldPlan, plan_folds
 from eber.compare.methods import Effort
@@ -18,6 +17,7 @@ from eber.estimators import IRMClassifier
 from eber.model_selection import SELECTION_RULES
 from eber.runs.joint_fits import run_alone
 from eber.tables.training import TrainingTable, read_training_table
+from eber.workflow.comparing import duration
 
 EFFORT = Effort(steps=4, penalty_weights=(1.0, 10.0, 100.0))
 

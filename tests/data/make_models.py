@@ -16,7 +16,8 @@ from eber import EBERClassifier, ERMClassifier, FishrClassifier, IRMClassifier, 
 from eber.compare.methods import Effort, fit_method
 from eber.datasets.hospitals import draw_hospitals
 from eber.runs.joint_fits import run_alone
-from eber.tables.model_folder import Bundle, describe
+from eber.tables.model_card import describe
+from eber.tables.model_folder import TableModel
 from eber.tables.prediction import predict_file
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.training import read_training_table
@@ -59,7 +60,7 @@ def keep_classifiers() -> None:
     keep("EBERClassifier-paper-form", EBERClassifier.paper_form(**SMALL).fit(X, y, environments=e), X)
 
 
-def keep_bundle() -> None:
+def keep_table_model() -> None:
     """What `eber fit` saves, a table, and what `eber predict` says about it."""
     table_file, new = FOLDER / "hospitals.csv", FOLDER / "new.csv"
     draw_hospitals(240).to_csv(table_file, index=False)
@@ -70,8 +71,8 @@ def keep_bundle() -> None:
     classifier = run_alone(fit_method("EBER", X_table, table.y, table.environments, 0, Effort(20, (1.0,)))).classifier
     scores = [{"held_out": "Ashford", "rows": 29, "nll": 0.5, "auroc": None}]
     card = describe(table, classifier, "EBER", "0" * 64, scores, ["A remark."])
-    Bundle(classifier, table.schema, preprocessing, card).save(FOLDER / "bundle")
-    predict_file(Bundle.load(FOLDER / "bundle"), new, FOLDER / "bundle-predictions.parquet")
+    TableModel(classifier, table.schema, preprocessing, card).save(FOLDER / "bundle")
+    predict_file(TableModel.load(FOLDER / "bundle"), new, FOLDER / "bundle-predictions.parquet")
     predictions = pd.read_parquet(FOLDER / "bundle-predictions.parquet")
     predictions.to_csv(FOLDER / "bundle-predictions.csv", index=False)  # repr of floats: exact
     for path in (table_file, FOLDER / "bundle-predictions.parquet"):
@@ -84,4 +85,4 @@ if __name__ == "__main__":
     FOLDER.mkdir()
     warnings.simplefilter("ignore")  # three epochs are no good fit
     keep_classifiers()
-    keep_bundle()
+    keep_table_model()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -347,12 +348,15 @@ def test_commands_that_cannot_be_run_say_why_before_anything_is_computed(
     assert sentence in str(result.exception)
 
 
+NOTHING = SimpleNamespace(exit_status=0, run=RunSummary(0, 0, {}))
+"""What stands in for a run."""
+
+
 def test_data_that_were_fetched_are_found_without_being_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     asked: dict[str, Any] = {}
     monkeypatch.setenv("EBER_DATA", str(tmp_path))
-    monkeypatch.setattr(
-        "eber.cli.reproduce._reproduce", lambda *_, **given: asked.update(given) or RunSummary(0, 0, {})
-    )
+    monkeypatch.setattr("eber.workflow.reproducing._reproduce", lambda *_, **given: asked.update(given) or NOTHING)
+    monkeypatch.setattr("eber.cli.reproduce.show", lambda _: None)
     assert CliRunner().invoke(app, ["reproduce", "sepsis"]).exit_code == 0
     assert asked["data"] == tmp_path
 
@@ -362,11 +366,12 @@ def test_all_takes_each_holdout_and_gives_each_experiment_the_parameters_it_has(
 ) -> None:
     asked: dict[str, Any] = {}
 
-    def noted(experiment: Experiment, folder: Path, **options: Any) -> RunSummary:
-        asked[experiment.name] = (folder, options["settings"], options["overrides"])
-        return RunSummary(0, 0, {})
+    def noted(experiment: Experiment, folder: Path, **options: Any) -> SimpleNamespace:
+        asked[experiment.name] = (folder, options["settings"], options["parameters"])
+        return NOTHING
 
-    monkeypatch.setattr("eber.cli.reproduce._reproduce", noted)
+    monkeypatch.setattr("eber.workflow.reproducing._reproduce", noted)
+    monkeypatch.setattr("eber.cli.reproduce.show", lambda _: None)
     command = ["reproduce", "all", "--all-holdouts", "--data", str(tmp_path), "--out", str(tmp_path)]
     assert CliRunner().invoke(app, [*command, "--set", "epochs=1", "--set", "max_per_source=9"]).exit_code == 0
     assert list(asked) == list(EXPERIMENTS)

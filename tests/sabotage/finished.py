@@ -31,7 +31,7 @@ SABOTAGES = (
     Sabotage(
         broken="`compare` begins by removing the cells of an earlier run.",
         test="tests/trust/test_killed_commands.py::test_a_killed_run_goes_on_where_it_was[compare]",
-        file="cli/compare.py",
+        file="workflow/comparing.py",
         before="    folder.mkdir(parents=True, exist_ok=True)\n",
         after="""\
     folder.mkdir(parents=True, exist_ok=True)
@@ -42,7 +42,7 @@ SABOTAGES = (
     Sabotage(
         broken="`reproduce` begins by removing the cells of an earlier run.",
         test="tests/trust/test_killed_commands.py::test_a_killed_run_goes_on_where_it_was[reproduce]",
-        file="cli/reproduce.py",
+        file="workflow/reproducing.py",
         before="    summary = run(\n",
         after="""\
     for earlier in folder.rglob("*.json"):

@@ -197,9 +197,9 @@ SABOTAGES = (
     Sabotage(
         broken="`fit` looks at its folder only after the fit.",
         test="tests/trust/test_full_disks.py::test_a_folder_that_may_not_be_written_to_is_said_at_once[fit]",
-        file="cli/fit.py",
-        before="    prepare_folder(out)  # rather now than after the fit\n",
-        after="",
+        file="workflow/fitting.py",
+        before="        prepare_folder(folder)  # rather now than after the fit\n",
+        after="        pass\n",
     ),
     Sabotage(
         broken="`fit` makes its folder and does not see whether it can be written to.",

@@ -12,7 +12,8 @@ from eber.compare.methods import Effort, fit_method
 from eber.datasets.hospitals import draw_hospitals
 from eber.datasets.parametric import ParametricParameters, draw
 from eber.runs.joint_fits import run_alone
-from eber.tables.model_folder import Bundle, describe
+from eber.tables.model_card import describe
+from eber.tables.model_folder import TableModel
 from eber.tables.prediction import predict_file
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.training import read_training_table
@@ -35,17 +36,17 @@ def new_patients(folder: Path) -> Path:
     return path
 
 
-def fitted_bundle(folder: Path, method: str = "EBER", seed: int = 0) -> Bundle:
+def fitted_model(folder: Path, method: str = "EBER", seed: int = 0) -> TableModel:
     """A model of the example's table, after a moment of training."""
     table = read_training_table(hospitals(folder), label="sepsis", environment="hospital")
     preprocessing = Preprocessing.fit(table.columns, table.schema)
     X = preprocessing.transform(table.columns)
     classifier = run_alone(fit_method(method, X, table.y, table.environments, seed, Effort(5, (1.0,)))).classifier
-    return Bundle(classifier, table.schema, preprocessing, describe(table, classifier, method, "abc", [], []))
+    return TableModel(classifier, table.schema, preprocessing, describe(table, classifier, method, "abc", [], []))
 
 
 def predictions(model: Path, scratch: Path) -> NDArray[np.float64]:
     """What a saved model says about the new patients."""
     out = scratch / "said.parquet"
-    predict_file(Bundle.load(model), new_patients(scratch), out)
+    predict_file(TableModel.load(model), new_patients(scratch), out)
     return pd.read_parquet(out)[["p(0)", "p(1)"]].to_numpy()

@@ -6,19 +6,19 @@ from pathlib import Path
 
 from eber.compare.record import ComparisonRecord
 from eber.runs.ledger import Ledger
-from eber.tables.model_folder import Bundle
+from eber.tables.model_folder import TableModel
 from eber.tables.prediction import predict_file
 from tests.toy_experiment import TOY, run_cell
 
 
 def save_copy(source: Path, target: Path) -> None:
     """Save a model over another, or into a new folder."""
-    Bundle.load(source).save(target)
+    TableModel.load(source).save(target)
 
 
 def predict(model: Path, new: Path, out: Path) -> None:
     """Predict a file."""
-    predict_file(Bundle.load(model), new, out)
+    predict_file(TableModel.load(model), new, out)
 
 
 def keep_cell(folder: Path) -> None:

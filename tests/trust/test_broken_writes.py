@@ -15,7 +15,7 @@ from eber.exceptions import ModelFileError
 from eber.io.files import write_atomically
 from eber.runs.ledger import Ledger
 from tests.toy_experiment import TOY, run_cell
-from tests.trust.models import fitted_bundle, new_patients, predictions
+from tests.trust.models import fitted_model, new_patients, predictions
 from tests.trust.processes import every_step
 from tests.trust.steps import keep_cell, predict, record, save_copy
 
@@ -30,7 +30,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Two models of the same table."""
     folder = tmp_path_factory.mktemp("two")
     for seed in (0, 1):
-        fitted_bundle(folder, seed=seed).save(folder / str(seed))
+        fitted_model(folder, seed=seed).save(folder / str(seed))
     return folder / "0", folder / "1"
 
 

@@ -18,7 +18,7 @@ from eber.runs.results import load_results
 from eber.runs.runner import run
 from eber.tables.prediction import predict_file
 from tests.toy_experiment import TOY
-from tests.trust.models import fitted_bundle, new_patients
+from tests.trust.models import fitted_model, new_patients
 
 HOSTILE = ['=HYPERLINK("http://x","y")', "+cmd|' /C calc'!A0", "-2+3+cmd|' /C calc'!A0", "@SUM(1+1)", "\t=1+1", "'=1"]
 HARMLESS = ["plain", "-1.5", "+3", "-1e5", "+", "-", "1=1", "", "a@b.c"]
@@ -49,14 +49,14 @@ def test_predictions_as_csv_hold_no_formula_and_as_parquet_the_text_itself(tmp_p
     table = pd.read_csv(new, dtype=str)
     table.loc[: len(HOSTILE) - 1, "patient_id"] = HOSTILE
     table.to_csv(new, index=False)
-    bundle = fitted_bundle(tmp_path)
-    report = predict_file(bundle, new, tmp_path / "p.csv")
+    model = fitted_model(tmp_path)
+    report = predict_file(model, new, tmp_path / "p.csv")
     assert report.formulas == len(HOSTILE)
     with (tmp_path / "p.csv").open(newline="") as file:
         cells = [cell for row in csv.reader(file) for cell in row]
     assert not [cell for cell in cells if cell.startswith(("=", "@", "\t"))]
     assert [f"'{text}" for text in HOSTILE] == [cell for cell in cells if cell.startswith("'")]
-    predict_file(bundle, new, tmp_path / "p.parquet")
+    predict_file(model, new, tmp_path / "p.parquet")
     assert pd.read_parquet(tmp_path / "p.parquet")["patient_id"].tolist()[: len(HOSTILE)] == HOSTILE
 
 

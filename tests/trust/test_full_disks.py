@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from eber.tables.model_folder import Bundle
+from eber.tables.model_folder import TableModel
 from tests.trust.effort import times
-from tests.trust.models import NAMES, fitted_bundle, hospitals, new_patients
+from tests.trust.models import NAMES, fitted_model, hospitals, new_patients
 from tests.trust.processes import eber_command
 
 Tally = Callable[[str, int], None]
@@ -68,7 +68,7 @@ def test_a_full_disk_is_said_and_leaves_nothing_half_done(
     command: str, disk: SmallDisk, tmp_path: Path, tally: Tally
 ) -> None:
     """Seen to fail: predict left its temporary file when the last bytes did not fit."""
-    fitted_bundle(tmp_path).save(tmp_path / "model")
+    fitted_model(tmp_path).save(tmp_path / "model")
     table, new = hospitals(tmp_path), new_patients(tmp_path)
     out = disk.folder / ("model" if command == "fit" else "p.csv")
     arguments = {
@@ -89,7 +89,7 @@ def test_a_full_disk_is_said_and_leaves_nothing_half_done(
         assert not [path for path in disk.folder.rglob("*") if path.name.endswith((".tmp", ".lock"))]
     assert 0 < faults < 48
     if command == "fit":
-        Bundle.load(out)  # what finally fitted is whole
+        TableModel.load(out)  # what finally fitted is whole
     tally("faults injected", faults)
 
 
@@ -134,7 +134,7 @@ def test_a_folder_that_may_not_be_written_to_is_said_at_once(
     command: str, closed: Path, tmp_path: Path, tally: Tally
 ) -> None:
     """Before anything is fitted: seen to fail when `fit` looked at its folder only after the fit."""
-    fitted_bundle(tmp_path).save(tmp_path / "model")
+    fitted_model(tmp_path).save(tmp_path / "model")
     table, new = hospitals(tmp_path), new_patients(tmp_path)
     arguments = {
         "fit": ["fit", table, *NAMES, "--quick", "--out", closed],

@@ -19,11 +19,11 @@ from eber.exceptions import ModelFileError
 from eber.io.checksummed_json import encode_checksummed
 from eber.runs.ledger import CELL_FORMAT, CELL_VERSION, DamagedCellError, Ledger
 from eber.tables.model_folder import FORMAT as TABLE_FORMAT
-from eber.tables.model_folder import TABLE_FILE, Bundle
+from eber.tables.model_folder import TABLE_FILE, TableModel
 from eber.tables.prediction import predict_file
 from tests.toy_experiment import TOY, run_cell
 from tests.trust.effort import times
-from tests.trust.models import fitted_bundle, new_patients, rows
+from tests.trust.models import fitted_model, new_patients, rows
 from tests.trust.mutations import changed_document, mutants, refused_or_read
 
 Tally = Callable[[str, int], None]
@@ -42,7 +42,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     options = {"epochs": 1, "random_state": 0, "hidden_dims": (4,), "representation_dim": 4}
     EBERClassifier(**options).fit(rows.X, rows.y, environments=rows.environments).adapt(rows.X).save(place / "EBER")
     ERMClassifier(**options).fit(rows.X, rows.y).save(place / "ERM")
-    fitted_bundle(place).save(place / "bundle")
+    fitted_model(place).save(place / "bundle")
     return {name: place / name for name in ("EBER", "ERM", "bundle")}
 
 
@@ -50,7 +50,7 @@ def use(folder: Path, name: str) -> None:
     """Load a model and ask it everything; the answers must be numbers and labels."""
     if name == "bundle":
         out = folder.parent / "answers.parquet"
-        predict_file(Bundle.load(folder), new_patients(folder.parent), out)
+        predict_file(TableModel.load(folder), new_patients(folder.parent), out)
         return
     model = {"EBER": EBERClassifier, "ERM": ERMClassifier}[name].load(folder)
     proba = model.predict_proba(rows.X[:5].astype(np.float32))

@@ -24,7 +24,7 @@ from eber.tables.prediction import predict_file
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.training import TrainingTable, read_training_table
 from tests.trust.effort import LONG, times
-from tests.trust.models import fitted_bundle, new_patients
+from tests.trust.models import fitted_model, new_patients
 from tests.trust.mutations import mutants, refused_or_read
 
 Tally = Callable[[str, int], None]
@@ -166,6 +166,6 @@ def test_a_bomb_is_worked_through_in_bounded_memory_where_rows_go_one_way(
     """`predict`: batch after batch, whatever the file unpacks to, with its longest column copied to the answers."""
     header, row, *_ = new_patients(tmp_path).read_text().splitlines()
     rows = bomb(tmp_path / name, header, row)
-    report = predict_file(fitted_bundle(tmp_path, "ERM"), tmp_path / name, tmp_path / "p.parquet", keep=("note",))
+    report = predict_file(fitted_model(tmp_path, "ERM"), tmp_path / name, tmp_path / "p.parquet", keep=("note",))
     assert report.rows == rows
     assert max(peak) < 200 << 20

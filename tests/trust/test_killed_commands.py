@@ -13,7 +13,7 @@ import pytest
 from eber.datasets.hospitals import draw_hospitals
 from eber.exceptions import ModelFileError
 from tests.trust.effort import times
-from tests.trust.models import NAMES, fitted_bundle, hospitals, predictions
+from tests.trust.models import NAMES, fitted_model, hospitals, predictions
 from tests.trust.processes import eber_command, killed_command
 
 Tally = Callable[[str, int], None]
@@ -85,7 +85,7 @@ def test_a_killed_fit_leaves_the_old_model_or_the_new(tmp_path: Path, tally: Tal
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_killed_predictions_are_not_there_or_whole(suffix: str, tmp_path: Path, tally: Tally) -> None:
     model, new, killer = tmp_path / "model", tmp_path / "new.csv", Killer(tmp_path, 1)
-    fitted_bundle(tmp_path).save(model)
+    fitted_model(tmp_path).save(model)
     draw_hospitals(40_000, random_state=1).to_csv(new, index=False)
     out = tmp_path / "out" / f"p{suffix}"
     seconds = killer.in_peace("predict", model, new, "--out", out)

@@ -16,7 +16,7 @@ import pytest
 
 import eber
 from eber.tables.columns import as_numbers
-from eber.tables.model_folder import Bundle
+from eber.tables.model_folder import TableModel
 from eber.tables.prediction import predict_file
 
 FOLDER = Path(__file__).parent.parent / "data" / "models-v1"
@@ -45,15 +45,17 @@ def test_a_model_of_version_1_answers_as_it_did(name: str) -> None:
 
 
 def test_a_model_folder_of_version_1_predicts_as_it_did(tmp_path: Path) -> None:
-    bundle = Bundle.load(FOLDER / "bundle")
-    predict_file(bundle, FOLDER / "new.csv", tmp_path / "p.parquet")
+    model = TableModel.load(FOLDER / "bundle")
+    predict_file(model, FOLDER / "new.csv", tmp_path / "p.parquet")
     found, expected = pd.read_parquet(tmp_path / "p.parquet"), pd.read_csv(FOLDER / "bundle-predictions.csv")
     pd.testing.assert_frame_equal(found, expected, check_dtype=False, **SAME)
-    assert bundle.card["held_out_scores"][0]["held_out"] == "Ashford"
+    assert model.card["held_out_scores"][0]["held_out"] == "Ashford"
 
 
 def test_a_model_folder_of_version_1_takes_the_limits_of_its_fit_for_missing_as_it_did() -> None:
-    lactate = next(feature for feature in Bundle.load(FOLDER / "bundle").schema.features if feature.name == "lactate")
+    lactate = next(
+        feature for feature in TableModel.load(FOLDER / "bundle").schema.features if feature.name == "lactate"
+    )
     values = as_numbers(pa.array(["1.5", "<0.5", None]), False, lactate.odd_texts, "lactate")
     np.testing.assert_array_equal(values, [1.5, np.nan, np.nan])
     with pytest.raises(ValueError, match=r"row 1 has '<0\.7'"):
@@ -63,7 +65,10 @@ def test_a_model_folder_of_version_1_takes_the_limits_of_its_fit_for_missing_as_
 def test_a_model_folder_of_version_1_gives_no_remarks_on_ranges_that_it_did_not_keep(tmp_path: Path) -> None:
     table = pd.read_csv(FOLDER / "new.csv")
     table.assign(age=table["age"] * 365).to_csv(tmp_path / "days.csv", index=False)
-    assert predict_file(Bundle.load(FOLDER / "bundle"), tmp_path / "days.csv", tmp_path / "p.csv").departures == []
+    assert (
+        predict_file(TableModel.load(FOLDER / "bundle"), tmp_path / "days.csv", tmp_path / "p.csv").unlike_training
+        == []
+    )
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -81,5 +86,5 @@ def test_loading_writes_nothing(tmp_path: Path) -> None:
     folder = shutil.copytree(FOLDER / "bundle", tmp_path / "bundle")
     # A file that was made and removed again has changed its folder.
     before = {path: path.stat().st_mtime_ns for path in (folder, *folder.rglob("*"))}
-    Bundle.load(folder)
+    TableModel.load(folder)
     assert {path: path.stat().st_mtime_ns for path in (folder, *folder.rglob("*"))} == before

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,18 +17,14 @@ from eber.cli.options import (
     Quick,
     Selection,
     TablePath,
+    check_selection,
     columns_named,
-    count,
-    effort_of,
-    say_notes,
-    separated,
+    names_in,
+    typed,
 )
 
 if TYPE_CHECKING:
-    from eber.compare.folds import FoldPlan
-    from eber.compare.methods import Effort
-    from eber.compare.record import ComparisonRecord
-    from eber.tables.training import TrainingTable
+    from eber.workflow.table_comparison import TableComparison
 
 
 def compare(
@@ -58,102 +52,39 @@ def compare(
     Each environment is held out in turn. The output folder gets every score (cells.csv) and a page to read
     (report.html). A run that was stopped goes on where it was when the same command is given again.
     """
-    import torch
+    from eber.workflow.comparing import compare_table
 
-    from eber.compare.folds import plan_folds
-    from eber.compare.preview import expected_seconds
-    from eber.compare.record import record_comparison
-    from eber.compare.suspicions import find_suspicions
-    from eber.evaluation.metrics import find_metric
-    from eber.methods import default_methods, find_method
-    from eber.runs.runner import run, writing_outputs
-    from eber.tables.files import open_table
-    from eber.tables.training import read_training_table
-
-    torch.set_num_threads(1)
-    effort = effort_of(quick, selection)
-    find_metric(metric)
-    chosen = [find_method(name).name for name in separated(methods) or default_methods()]
-    names = open_table(table).names
-    dropped = columns_named(drop, names)
-    wanted = columns_named(features, names) if features else None
-    data = read_training_table(table, label=label, environment=environment, drop=dropped, features=wanted)
-    say_notes([*data.contents, *data.notes])
-    plan = plan_folds(data.y, data.environments)
-    say_notes(plan.remarks)
-    folder = out or Path("results") / table.resolve().name.split(".")[0]
-    typer.echo(
-        f"{len(data)} rows, {count(len(data.schema.features), 'feature')}, {len(set(data.environments))} environments. "
-        f"To be run: {_planned(chosen, plan, seeds, data, effort)}.",
-        err=True,
-    )
-    seconds = expected_seconds(data, chosen, plan, seeds, effort, jobs)
-    typer.echo(f"This takes {duration(seconds)} with {count(jobs, 'job')}. Output: {folder}", err=True)
-    suspicions = find_suspicions(data, plan)
-    record = record_comparison(data, plan, effort, metric, suspicions, drop=dropped, features=wanted)
-    folder.mkdir(parents=True, exist_ok=True)
-    with writing_outputs(folder):
-        record.save(folder)
-    summary = run(
-        record.experiment,
-        out=folder,
+    check_selection(quick, selection)
+    comparison = compare_table(
+        table,
+        label=label,
+        environment=environment,
+        out=out,
+        methods=names_in(methods),
         seeds=seeds,
-        methods=chosen,
-        data_dir=table,
+        metric=metric,
         jobs=jobs,
-        command=shlex.join(["eber", *sys.argv[1:]]),
+        drop=columns_named(drop, table),
+        features=columns_named(features, table) if features else None,
+        quick=quick,
+        selection=selection,
+        progress=True,
+        command=typed(),
     )
-    show(folder, record)
-    raise typer.Exit(summary.exit_status)
+    show(comparison)
+    raise typer.Exit(comparison.exit_status)
 
 
-def show(folder: Path, record: ComparisonRecord) -> None:
-    """Print the table and write the report of a comparison."""
+def show(comparison: TableComparison) -> None:
+    """Print the table of a comparison, what to use, and what is suspicious."""
     from rich.console import Console
 
-    from eber.compare.summary import summarise_comparison
-    from eber.report.comparison_page import write_comparison_page
     from eber.report.comparison_tables import ranking_for_terminal
-    from eber.runs.results import load_results
-    from eber.runs.runner import writing_outputs
 
-    results = load_results(record.experiment, folder)
-    summary = summarise_comparison(results)
-    with writing_outputs(folder):
-        page = write_comparison_page(results, record, summary)
     console = Console(width=None if sys.stdout.isatty() else 120)
     console.print()
-    console.print(ranking_for_terminal(summary))
-    console.print(summary.verdict, highlight=False, style="bold")
-    for suspicion in record.suspicions:
-        console.print(f"- Suspicious: {suspicion.sentence}", highlight=False, markup=False)
-    console.print(f"\nReport: {page}", highlight=False)
-
-
-def _planned(methods: Sequence[str], plan: FoldPlan, seeds: int, table: TrainingTable, effort: Effort) -> str:
-    """What will be run, in numbers: methods x folds x seeds, and what the search of weights adds."""
-    from eber.compare.preview import fits_of
-
-    cells = len(plan.folds) * seeds
-    text = (
-        f"{count(len(methods), 'method')} x {count(len(plan.folds), 'held-out fold')} x {count(seeds, 'seed')} = "
-        f"{count(len(methods) * cells, 'result')}"
-    )
-    searched = {method: fits_of(method, table, effort) for method in methods}
-    searched = {method: fits for method, fits in searched.items() if fits > 1}
-    if not searched:
-        return text
-    return (
-        f"{text}; {', '.join(searched)} with a search of {count(len(effort.penalty_weights), 'penalty weight')} by "
-        f"{effort.selection}, {max(searched.values())} fits each"
-    )
-
-
-def duration(seconds: float) -> str:
-    """A time in words, no more exact than it is known."""
-    if seconds < 50:
-        return f"about {max(5 * round(seconds / 5), 5)} seconds"
-    if seconds < 50 * 60:
-        return f"about {count(max(round(seconds / 60), 1), 'minute')}"
-    hours = round(2 * seconds / 3600) / 2
-    return f"about {hours:g} {'hour' if hours == 1 else 'hours'}"
+    console.print(ranking_for_terminal(comparison.summary))
+    console.print(comparison.verdict, highlight=False, style="bold")
+    for sentence in comparison.suspicions:
+        console.print(f"- Suspicious: {sentence}", highlight=False, markup=False)
+    console.print(f"\nReport: {comparison.page}", highlight=False)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,15 +16,11 @@ from eber.cli.options import (
     Quick,
     Selection,
     TablePath,
+    check_selection,
     columns_named,
-    count,
-    effort_of,
-    say_notes,
 )
-from eber.methods import BUILT_IN, find_method
-
-SAVED = [method.name for method in BUILT_IN if method.source.startswith("eber.")]
-CARD_METRICS = ("nll", "accuracy", "ece", "auroc")
+from eber.io.text import count
+from eber.methods import network_methods
 
 
 def fit(
@@ -34,7 +28,7 @@ def fit(
     label: Label,
     environment: EnvironmentColumn,
     out: Annotated[Path, typer.Option("--out", help="Folder for the model.", show_default=False)],
-    method: Annotated[str, typer.Option(help=f"{', '.join(SAVED)}, or module:Class of your own.")] = "EBER",
+    method: Annotated[str, typer.Option(help=f"{', '.join(network_methods())}, or module:Class of your own.")] = "EBER",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the fit.")] = 0,
     drop: Drop = None,
     features: Features = None,
@@ -43,72 +37,33 @@ def fit(
     scores: Annotated[bool, typer.Option(help="Measure leave-one-environment-out scores for the model card.")] = True,
 ) -> None:
     """Fit a model on a table and save it: classifier, preprocessing, columns and a model card."""
-    import numpy as np
-    import torch
+    from eber.workflow.fitting import fit_table
 
-    from eber.compare.folds import FoldPlan, plan_folds
-    from eber.compare.methods import fit_method
-    from eber.compare.running import evaluate_fold
-    from eber.runs.cell import MAIN
-    from eber.runs.joint_fits import run_alone
-    from eber.tables.files import open_table
-    from eber.tables.model_folder import Bundle, describe, prepare_folder
-    from eber.tables.preprocessing import Preprocessing
-    from eber.tables.training import fingerprint, read_training_table
-
-    torch.set_num_threads(1)
-    effort = effort_of(quick, selection)
-    declared = find_method(method)
-    chosen = declared.name
-    if not declared.is_network:
-        raise ValueError(
-            f"{chosen} cannot be saved: a model folder holds {', '.join(SAVED)}, or a class derived from them."
+    check_selection(quick, selection)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = _say_warning
+        model = fit_table(
+            table,
+            label=label,
+            environment=environment,
+            method=method,
+            out=out,
+            seed=seed,
+            drop=columns_named(drop, table),
+            features=columns_named(features, table) if features else None,
+            quick=quick,
+            selection=selection,
+            scores=scores,
+            progress=True,
         )
-    names = open_table(table).names
-    data = read_training_table(
-        table,
-        label=label,
-        environment=environment,
-        drop=columns_named(drop, names),
-        features=columns_named(features, names) if features else None,
-    )
-    prepare_folder(out)  # rather now than after the fit
-    say_notes([*data.contents, *data.notes])
-    plan = FoldPlan({}, ())
-    entries: list[dict[str, Any]] = []
-    if scores:
-        try:
-            plan = plan_folds(data.y, data.environments)
-        except ValueError as error:
-            plan = FoldPlan({}, (str(error),))
-            typer.echo(f"No leave-one-environment-out scores: {error}", err=True)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        for fold, members in plan.folds.items():
-            held = np.isin(data.environments, members)
-            result = run_alone(evaluate_fold(data, held, chosen, seed, effort))
-            measured = {name: result.scores[MAIN][name] for name in CARD_METRICS}
-            entries.append({"held_out": fold, "rows": int(held.sum()), **_without_nan(measured)})
-            typer.echo(f"{chosen} without {fold}: {_shown(measured)} on it", err=True)
-        caught.clear()  # warnings of these fits are about other training rows than the model's
-        preprocessing = Preprocessing.fit(data.columns, data.schema)
-        X = preprocessing.transform(data.columns)
-        fitted = run_alone(fit_method(chosen, X, data.y, data.environments, seed, effort))
-        messages = list(dict.fromkeys(str(warning.message) for warning in caught))
-    for message in messages:
-        typer.secho(f"Warning: {message}", fg=typer.colors.YELLOW, err=True)
-    remarks = [*plan.remarks, *filter(None, [effort.choice_of_weights([declared])])]
-    card = describe(data, fitted.classifier, chosen, fingerprint(table), entries, remarks)
-    Bundle(fitted.classifier, data.schema, preprocessing, card).save(out)
+    data = model.card["data"]
     typer.echo(
-        f"{out}: {chosen} fitted on {len(data)} rows, {count(len(data.schema.features), 'feature')}, "
-        f"{count(len(np.unique(data.environments)), 'environment')}. Its model card is {out / 'card.md'}."
+        f"{out}: {model.card['method']} fitted on {data['rows']} rows, "
+        f"{count(len(model.schema.features), 'feature')}, {count(len(data['environments']), 'environment')}. "
+        f"Its model card is {out / 'card.md'}."
     )
 
 
-def _without_nan(scores: Mapping[str, float]) -> dict[str, float | None]:
-    return {name: None if math.isnan(value) else value for name, value in scores.items()}
-
-
-def _shown(scores: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {value:.3f}" for name, value in scores.items() if not math.isnan(value))
+def _say_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    typer.secho(f"Warning: {message}", fg=typer.colors.YELLOW, err=True)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from eber.methods import BUILT_IN
-
-if TYPE_CHECKING:
-    from eber.compare.methods import Effort
 
 TablePath = Annotated[
     Path, typer.Argument(help="CSV (also gzipped), Parquet, or a folder of Parquet files.", show_default=False)
@@ -40,43 +38,30 @@ Selection = Annotated[
 ]
 
 
-def effort_of(quick: bool, selection: str | None) -> Effort:
-    """The effort that was asked for."""
-    from dataclasses import replace
-
-    from eber.compare.methods import QUICK, THOROUGH
-    from eber.model_selection import find_rule
-
-    effort = QUICK if quick else THOROUGH
-    if selection is None:
-        return effort
-    if not effort.searches:
+def check_selection(quick: bool, selection: str | None) -> None:
+    """Refuse two options that exclude each other, by the names that were typed."""
+    if quick and selection is not None:
         raise ValueError(
             "--quick tries a single penalty weight, so --selection has nothing to choose: give one of them."
         )
-    find_rule(selection)
-    return replace(effort, selection=selection)
 
 
-def columns_named(given: list[str] | None, table_columns: tuple[str, ...]) -> list[str]:
-    """Column names as given; one that is no column may be several, separated by commas."""
+def columns_named(given: list[str] | None, table: Path) -> list[str]:
+    """Column names as given; one that is no column of the table may be several, separated by commas."""
+    from eber.tables.files import open_table
+
+    columns = open_table(table).names if given else ()
     names: list[str] = []
     for text in given or ():
-        names += [text] if text in table_columns else [part.strip() for part in text.split(",") if part.strip()]
+        names += [text] if text in columns else names_in(text)
     return names
 
 
-def separated(text: str) -> list[str]:
+def names_in(text: str) -> list[str]:
     """Names separated by commas."""
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def count(number: int, noun: str) -> str:
-    """1 seed, 2 seeds."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def say_notes(notes: Sequence[str]) -> None:
-    """What was decided about a table, one sentence a line, on standard error."""
-    for note in notes:
-        typer.echo(note, err=True)
+def typed() -> str:
+    """The command as the user typed it, for the report."""
+    return shlex.join(["eber", *sys.argv[1:]])

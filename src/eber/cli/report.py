@@ -14,19 +14,12 @@ def report(
     ],
 ) -> None:
     """Write report.html from what an output folder holds."""
-    from eber.compare.record import RECORD_FILE, ComparisonRecord
-    from eber.compare.running import NAME
-    from eber.experiments.registry import find_experiment
-    from eber.report.page import write_report
-    from eber.runs.results import load_results
-    from eber.runs.runner import read_run, writing_outputs
+    from eber.cli.compare import show
+    from eber.workflow.reporting import read_results
+    from eber.workflow.table_comparison import TableComparison
 
-    name = read_run(folder)["experiment"]
-    if name == NAME and (folder / RECORD_FILE).exists():
-        from eber.cli.compare import show
-
-        show(folder, ComparisonRecord.load(folder))
-        return
-    with writing_outputs(folder):
-        page = write_report(load_results(find_experiment(name), folder))
-    typer.echo(f"Report: {page}")
+    found = read_results(folder)
+    if isinstance(found, TableComparison):
+        show(found)
+    else:
+        typer.echo(f"Report: {found.page}")

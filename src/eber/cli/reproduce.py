@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
-from eber.cli.options import METHODS_HELP, separated
-from eber.experiments.registry import EXPERIMENTS, find_experiment
+from eber.cli.options import METHODS_HELP, names_in, typed
+from eber.experiments.registry import EXPERIMENTS
 from eber.report.holdout_tables import holdouts_as_rich
-from eber.report.page import write_report
 from eber.report.tables import as_rich
-from eber.runs.holdout_summary import summarise_holdouts
 from eber.runs.holdout_wording import caution, holdout_remarks
-from eber.runs.holdouts import hold_out_settings
 from eber.runs.parameters import parse_assignments
-from eber.runs.results import load_results, summarise
-from eber.runs.runner import RunSummary, run, writing_outputs
-from eber.runs.spec import Experiment
 from eber.runs.wording import deviations, verdict
+
+if TYPE_CHECKING:
+    from eber.workflow.reproduction import Reproduction
 
 WIDTH = 120
 """Columns of the table where output is no terminal."""
@@ -80,63 +76,42 @@ def reproduce(
     The output folder gets cells.csv, timings.csv, table.md, table.tex, the figures and report.html. A run that was
     stopped goes on where it was when the same command is given again.
     """
+    from eber.workflow.reproducing import reproduce as reproduce_one
+    from eber.workflow.reproducing import reproduce_all
+
     if settings and (sensitivity or all_holdouts):
         raise ValueError("Give either --settings or --sensitivity and --all-holdouts, not both.")
     if name == ALL and (methods or settings):
         raise ValueError("--methods and --settings belong to one experiment: name it in place of 'all'.")
-    experiments = [find_experiment(each) for each in (EXPERIMENTS if name == ALL else [name])]
-    overrides = _overrides(experiments, parse_assignments(set_ or ()))
-    if all_holdouts and not any(map(hold_out_settings, experiments)):
-        raise ValueError(f"Experiment {name!r} has no environment to hold out in turn; leave out --all-holdouts.")
-    reading = [experiment.name for experiment in experiments if experiment.fingerprint is not None]
-    if reading and data is None:
-        data = _fetched_data(reading)
+    options: dict[str, Any] = {
+        "seeds": seeds,
+        "out": out,
+        "jobs": jobs,
+        "parameters": parse_assignments(set_ or ()),
+        "sensitivity": sensitivity,
+        "all_holdouts": all_holdouts,
+        "ablation": ablation,
+        "data": data,
+        "progress": True,
+        "command": typed(),
+    }
+    if name == ALL:
+        finished = reproduce_all(**options)
+    else:
+        finished = iter([reproduce_one(name, methods=names_in(methods), settings=names_in(settings), **options)])
     statuses = []
-    for experiment, changes in zip(experiments, overrides, strict=True):
-        folder = out or Path("results") / (name if name == ALL else experiment.name)
-        summary = _reproduce(
-            experiment,
-            folder / experiment.name if name == ALL else folder,
-            seeds=seeds,
-            jobs=jobs,
-            data=data,
-            methods=_methods(experiment, separated(methods) or None, ablation),
-            settings=_settings(experiment, separated(settings) or None, sensitivity, all_holdouts),
-            overrides=changes,
-        )
-        statuses.append(summary.exit_status)
-        if summary.interrupted:
+    for reproduction in finished:
+        show(reproduction)
+        statuses.append(reproduction.exit_status)
+        if reproduction.run is not None and reproduction.run.interrupted:
             break
     raise typer.Exit(max(statuses))
 
 
-def _reproduce(
-    experiment: Experiment,
-    folder: Path,
-    *,
-    seeds: int,
-    jobs: int,
-    data: Path | None,
-    methods: list[str] | None,
-    settings: list[str] | None,
-    overrides: dict[str, str],
-) -> RunSummary:
-    """Run one experiment, print its tables, write its report."""
-    summary = run(
-        experiment,
-        out=folder,
-        seeds=seeds,
-        methods=methods,
-        settings=settings,
-        overrides=overrides,
-        data_dir=data,
-        jobs=jobs,
-        command=shlex.join(["eber", *sys.argv[1:]]),
-    )
-    results = load_results(experiment, folder)
+def show(reproduction: Reproduction) -> None:
+    """Print the tables of an experiment, ours beside the paper's, and what they say."""
     console = Console(width=None if sys.stdout.isatty() else WIDTH)
-    summaries = summarise(results)
-    for setting in summaries:
+    for setting in reproduction.summaries:
         console.print()
         console.print(as_rich(setting))
         console.print(verdict(setting), highlight=False, style="bold")
@@ -144,57 +119,11 @@ def _reproduce(
             console.print(finding, highlight=False, markup=False)
         for sentence in deviations(setting):
             console.print(f"- {sentence}", highlight=False)
-    for holdouts in summarise_holdouts(experiment, summaries):
+    for holdouts in reproduction.holdouts:
         for table in holdouts_as_rich(holdouts):
             console.print()
             console.print(table)
         console.print(verdict(holdouts), highlight=False, style="bold")
         for sentence in filter(None, (caution(holdouts), *holdout_remarks(holdouts))):
             console.print(sentence, highlight=False, markup=False)
-    with writing_outputs(folder):
-        page = write_report(results)
-    console.print(f"\nReport: {page}", highlight=False)
-    return summary
-
-
-def _fetched_data(experiments: list[str]) -> Path:
-    """The folder that `eber data fetch` fills, where it is there."""
-    from eber.datasets.fetch import default_data_dir
-
-    folder = default_data_dir()
-    if not folder.is_dir():
-        raise ValueError(
-            f"{', '.join(experiments)} {'reads' if len(experiments) == 1 else 'read'} data files: say with --data in "
-            f"which folder they are, or download them with: eber data fetch all (to {folder})"
-        )
-    return folder
-
-
-def _overrides(experiments: list[Experiment], changes: dict[str, str]) -> list[dict[str, str]]:
-    """The changes that each experiment takes: one alone takes all of them, several those that they have."""
-    if len(experiments) == 1:
-        return [changes]
-    for key in changes:
-        if not any(key in experiment.parameters for experiment in experiments):
-            raise ValueError(f"No experiment has a parameter {key!r}.")
-    return [
-        {key: value for key, value in changes.items() if key in experiment.parameters} for experiment in experiments
-    ]
-
-
-def _methods(experiment: Experiment, chosen: list[str] | None, ablation: bool) -> list[str] | None:
-    if not ablation:
-        return chosen
-    return [*(chosen or (*experiment.oracles, *experiment.methods)), *experiment.ablations]
-
-
-def _settings(
-    experiment: Experiment, chosen: list[str] | None, sensitivity: bool, all_holdouts: bool
-) -> list[str] | None:
-    """The settings to run; None for the default ones."""
-    if sensitivity:
-        return list(experiment.settings)
-    if all_holdouts:
-        default = experiment.default_settings or tuple(experiment.settings)
-        return list(dict.fromkeys([*default, *hold_out_settings(experiment)]))
-    return chosen
+    console.print(f"\nReport: {reproduction.page}", highlight=False)

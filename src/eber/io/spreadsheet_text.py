@@ -34,7 +34,9 @@ def escape_formulas(table: Any) -> tuple[Any, int]:
     for column in table.columns:
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
-        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        if pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type):
+            column = column.cast(pa.string())
+        if pa.types.is_string(column.type):
             begins, number = (pc.match_substring_regex(column, pattern) for pattern in (_FORMULA, f"^({_NUMBER})$"))
             found = pc.fill_null(pc.and_not(begins, number), False)
             changed += pc.sum(found).as_py() or 0

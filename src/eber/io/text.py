@@ -1,4 +1,4 @@
-"""Text from files that others made, as it may stand in errors and in names of files."""
+"""Text as it may stand in errors and in names of files, also where others made it."""
 
 from __future__ import annotations
 
@@ -17,3 +17,8 @@ def shortened(value: object) -> str:
 def file_name(text: str, between: str = "-") -> str:
     """A name that every file system takes: what is no letter, digit, ".", "_" or "=" becomes `between`."""
     return re.sub(rf"[^A-Za-z0-9._={between}]+", between, text)
+
+
+def count(number: int, noun: str) -> str:
+    """1 seed, 2 seeds."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -12,7 +12,8 @@ The rules are the same when a model is fitted and when it is used. A column of t
 - *categorical* otherwise, with a remark where most values are numbers, or numbers with a unit: somebody meant numbers.
 
 More different limits than different numbers ("<18", "18", ">65") are groups and no measurements. A column of Parquet
-that was stored as an ordered category (pandas' `Categorical(..., ordered=True)`) is ordinal too.
+that was stored as an ordered category (pandas' `Categorical(..., ordered=True)`) is ordinal too, and one that was
+stored as a category without order stays categorical though all its texts are numbers.
 """
 
 from __future__ import annotations
@@ -79,6 +80,7 @@ def find_meaning(column: Any, decimal_comma: bool) -> Meaning:
     """Decide what a pyarrow column is."""
     if steps := _stored_order(column):
         return Meaning("ordinal", steps=steps)
+    is_category = pa.types.is_dictionary(column.type)
     column = plain_column(column)
     kind = kind_of_type(column.type)
     if kind is not None:
@@ -98,6 +100,8 @@ def find_meaning(column: Any, decimal_comma: bool) -> Meaning:
     is_grouped = odd & _looks_like(values, _GROUPED)
     if is_grouped.any() and counts[is_number | is_grouped].sum() >= (1 - MAX_ODD_SHARE) * total:
         return Meaning("grouped")
+    if is_number.all() and is_category:
+        return Meaning("categorical")
     if is_number.any() and odd.sum() <= MAX_ODD_TEXTS and counts[odd].sum() <= MAX_ODD_SHARE * total:
         return Meaning("numeric", tuple(sorted(values.filter(pa.array(odd)).to_pylist())))
     if counts[_looks_like(values, _DATE)].sum() >= (1 - MAX_ODD_SHARE) * total:

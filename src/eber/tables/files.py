@@ -1,4 +1,4 @@
-"""Tables on disk, whatever their format: CSV (also compressed), Parquet, or a folder of Parquet files.
+"""Tables, whatever their format: CSV (also compressed), Parquet, a folder of Parquet files, or a frame in memory.
 
 Columns of a CSV file come as text, exactly as they were written; what they mean is decided in `eber.tables.columns`,
 by the same rules when a model is fitted and when it is used. Rows come in batches, so that a file of any size can be
@@ -22,41 +22,47 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from eber.tables.columns import kind_of_type
+from eber.tables.frames import is_path, to_parquet
 
 BATCH_ROWS = 32_768
 DELIMITERS = (",", ";", "\t", "|")
 MISSING_TEXTS = ("", "NA", "N/A", "n/a", "#N/A", "na", "NaN", "nan", "NAN", "null", "NULL", "None", ".", "?", "-")
-"""What counts as a missing value in a CSV file, and in the columns of text of a Parquet file."""
+"""What counts as a missing value in a CSV file, and in the columns of text of a Parquet file or a frame."""
 BUFFER_BYTES = 1 << 20
 PARQUET_SUFFIXES = (".parquet", ".pq")
 
 
 @dataclass(frozen=True)
 class TableFile:
-    """A table on disk.
+    """A table on disk, or a frame in memory as the Parquet file that it would be.
 
     Parameters
     ----------
-    path : Path
-        The file, or the folder.
+    title : str
+        What messages call it: the path of the file or folder, or the type of the frame.
     kind : str
         "csv" or "parquet".
     names : tuple of str
         Columns, each name once: the second column called "age" is "age.2".
     delimiter : str
         Of a CSV file.
-    parts : tuple of Path
-        Files that hold the rows, in order.
+    parts : tuple of Path or pyarrow Buffer
+        What holds the rows, in order: files, or the bytes of one.
     notes : tuple of str
         What a reader should know about how the file was read.
     """
 
-    path: Path
+    title: str
     kind: Literal["csv", "parquet"]
     names: tuple[str, ...]
     delimiter: str
-    parts: tuple[Path, ...]
+    parts: tuple[Any, ...]
     notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The title without the folders that lead to it."""
+        return Path(self.title).name
 
     @property
     def decimal_comma(self) -> bool:
@@ -68,13 +74,13 @@ class TableFile:
         wanted = list(self.names if columns is None else columns)
         source = self._csv_batches() if self.kind == "csv" else self._parquet_batches(wanted, rows)
         while True:
-            with _naming_damage(self.path):
+            with _naming_damage(self.title):
                 batch = next(source, None)
                 if batch is None:
                     return
                 table = pa.Table.from_batches([batch]).rename_columns(self._read_names(batch)).select(wanted)
                 if self.kind == "parquet":
-                    table = _without_missing_texts(table)
+                    table = _with_missing_as_null(table)
             for start in range(0, table.num_rows, rows):
                 yield table.slice(start, rows)
 
@@ -90,12 +96,12 @@ class TableFile:
             size += part.nbytes
             if size > limit:
                 raise ValueError(
-                    f"{self.path} takes more than {limit / 2**30:.2g} GiB of memory, a quarter of what this machine "
+                    f"{self.title} takes more than {limit / 2**30:.2g} GiB of memory, a quarter of what this machine "
                     "has. Draw a sample of its rows, leave out columns, or use a larger machine."
                 )
         if not parts:
-            raise ValueError(f"{self.path} has columns but no rows.")
-        with _naming_damage(self.path):  # the parts of a folder may have different types
+            raise ValueError(f"{self.title} has columns but no rows.")
+        with _naming_damage(self.title):  # the parts of a folder may have different types
             return pa.concat_tables(parts, promote_options="permissive")
 
     def _read_names(self, batch: Any) -> list[str]:
@@ -106,10 +112,10 @@ class TableFile:
 
     def _csv_batches(self) -> Iterator[Any]:
         # Opened once for its header alone: column types are asked for by name.
-        with _open_csv(self.path, self.delimiter, {}) as reader:
+        with _open_csv(self.parts[0], self.delimiter, {}) as reader:
             types = dict.fromkeys(reader.schema.names, pa.string())
         batch = None
-        with _open_csv(self.path, self.delimiter, types) as reader:
+        with _open_csv(self.parts[0], self.delimiter, types) as reader:
             for batch in reader:
                 yield batch
         if batch is not None and batch.num_rows:
@@ -120,28 +126,39 @@ class TableFile:
         if "\n" not in last_value:
             return
         end = b""
-        with _open_stream(self.path) as stream:
+        with _open_stream(self.parts[0]) as stream:
             while block := stream.read(BUFFER_BYTES):
                 end = (end + block)[-BUFFER_BYTES:].rstrip()
         if not end.endswith(b'"'):
             start = last_value.split("\n")[0]
-            raise ValueError(f"{self.path} has a quote that is never closed, before {start!r}; close or remove it.")
+            raise ValueError(f"{self.title} has a quote that is never closed, before {start!r}; close or remove it.")
 
     def _parquet_batches(self, columns: list[str], rows: int) -> Iterator[Any]:
         for part in self.parts:
             # Pages as they are needed: buffered beforehand, the whole file would lie in memory.
-            with pq.ParquetFile(part, pre_buffer=False, buffer_size=BUFFER_BYTES) as file:
+            with pq.ParquetFile(_readable(part), pre_buffer=False, buffer_size=BUFFER_BYTES) as file:
                 renamed = tuple(file.schema_arrow.names) != self.names
                 for batch in file.iter_batches(batch_size=rows, columns=None if renamed else columns):
                     batch.validate(full=True)  # a damaged file may hold text that is none
                     yield batch
 
 
-def open_table(path: Path) -> TableFile:
-    """Look at a table's format and columns, without reading its rows."""
+def open_table(table: Any) -> TableFile:
+    """Look at a table's format and columns, without reading its rows.
+
+    Parameters
+    ----------
+    table : str, Path or DataFrame
+        A file or folder, a DataFrame of pandas or polars, a pyarrow table; or what this function gave for one.
+    """
+    if isinstance(table, TableFile):
+        return table
+    if not is_path(table):
+        return _open_parquet(type(table).__name__, (to_parquet(table),))
+    path = Path(table)
     if not path.exists():
         raise FileNotFoundError(f"There is no file {path}.")
-    with _naming_damage(path):
+    with _naming_damage(str(path)):
         return _open(path)
 
 
@@ -157,13 +174,13 @@ def _open(path: Path) -> TableFile:
         parts = tuple(sorted(p for p in path.rglob("*") if p.suffix in PARQUET_SUFFIXES and p.is_file()))
         if not parts:
             raise ValueError(f"The folder {path} holds no Parquet file (*{', *'.join(PARQUET_SUFFIXES)}).")
-        return _open_parquet(path, parts)
+        return _open_parquet(str(path), parts)
     with path.open("rb") as file:
         start = file.read(4)
     if not start:
         raise ValueError(f"{path} is empty.")
     if start == b"PAR1" or path.suffix in PARQUET_SUFFIXES:
-        return _open_parquet(path, (path,))
+        return _open_parquet(str(path), (path,))
     if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise ValueError(f"{path} is written in UTF-16; save it as UTF-8.")
     if start == b"PK\x03\x04":
@@ -175,14 +192,14 @@ def _open_text(path: Path) -> TableFile:
     delimiter = _find_delimiter(path)
     with _open_csv(path, delimiter, {}) as reader:
         names, notes = unique_names([str(name) for name in reader.schema.names])
-    return TableFile(path, "csv", names, delimiter, (path,), notes)
+    return TableFile(str(path), "csv", names, delimiter, (path,), notes)
 
 
-def _open_parquet(path: Path, parts: tuple[Path, ...]) -> TableFile:
+def _open_parquet(title: str, parts: tuple[Any, ...]) -> TableFile:
     schemas = []
     for part in parts:
         try:
-            schemas.append(pq.read_schema(part))
+            schemas.append(pq.read_schema(_readable(part)))
         except (pa.ArrowInvalid, OSError) as error:
             raise ValueError(f"{part} is not a whole Parquet file ({_first_line(error)}).") from error
     for part, schema in zip(parts, schemas, strict=True):
@@ -196,7 +213,12 @@ def _open_parquet(path: Path, parts: tuple[Path, ...]) -> TableFile:
                     f"({first.type}); write both alike."
                 )
     names, notes = unique_names([str(name) for name in schemas[0].names])
-    return TableFile(path, "parquet", names, "", parts, notes)
+    return TableFile(title, "parquet", names, "", parts, notes)
+
+
+def _readable(part: Any) -> Any:
+    """A file by its path, or the bytes of one, as pyarrow's readers take it."""
+    return pa.BufferReader(part) if isinstance(part, pa.Buffer) else part
 
 
 def _alike(a: Any, b: Any) -> bool:
@@ -204,10 +226,13 @@ def _alike(a: Any, b: Any) -> bool:
     return a == b or pa.types.is_null(a) or pa.types.is_null(b) or kind_of_type(a) == kind_of_type(b) != "unusable"
 
 
-def _without_missing_texts(table: Any) -> Any:
-    """The same with nulls where a column of text says that a value is missing."""
+def _with_missing_as_null(table: Any) -> Any:
+    """The same with nulls where a column of text says that a value is missing, and where a number is none (NaN)."""
     missing = pa.array(MISSING_TEXTS)
     for j, column in enumerate(table.columns):
+        if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
+            nothing = pa.scalar(None, column.type)
+            table = table.set_column(j, table.field(j).name, pc.if_else(pc.is_nan(column), nothing, column))
         if kind_of_type(column.type) is not None or pa.types.is_null(column.type):
             continue
         texts = pc.cast(column, pa.string())
@@ -235,7 +260,7 @@ def unique_names(header: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...
 
 def _find_delimiter(path: Path) -> str:
     """The character that separates the columns of the header; a comma when there is one column."""
-    with _naming_damage(path), _open_stream(path) as stream:
+    with _naming_damage(str(path)), _open_stream(path) as stream:
         head = stream.read(BUFFER_BYTES)
     text = head.decode("utf-8-sig", errors="replace")
     if not text.strip():
@@ -267,7 +292,7 @@ def _open_csv(path: Path, delimiter: str, types: dict[str, Any]) -> Any:
 
 
 @contextlib.contextmanager
-def _naming_damage(path: Path) -> Iterator[None]:
+def _naming_damage(title: str) -> Iterator[None]:
     """Turn what parsers and decompressors raise into one sentence with the name of the file."""
     try:
         yield
@@ -277,8 +302,8 @@ def _naming_damage(path: Path) -> Iterator[None]:
             raise
         reason = _first_line(error)
         if isinstance(error, UnicodeDecodeError) or "UTF8" in reason or "UTF-8" in reason:
-            raise ValueError(f"{path} is not written in UTF-8 ({reason}); save it as UTF-8.") from error
-        raise ValueError(f"{path} cannot be read as a table: {reason}.") from error
+            raise ValueError(f"{title} is not written in UTF-8 ({reason}); save it as UTF-8.") from error
+        raise ValueError(f"{title} cannot be read as a table: {reason}.") from error
 
 
 def _first_line(error: Exception) -> str:

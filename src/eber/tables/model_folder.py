@@ -8,54 +8,56 @@ is, what it was fitted on and how well it does. Nothing is pickled and no code f
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import math
-import platform
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
-import eber
 from eber.estimators.base import EnvironmentClassifier
 from eber.estimators.persistence import MANIFEST, encode_estimator, write_files
 from eber.exceptions import ModelFileError
 from eber.io.checksummed_json import encode_checksummed, read_checksummed
+from eber.io.display import html_display, html_table, text_display, text_table
 from eber.io.files import sole_writer, write_atomically
+from eber.io.text import count
 from eber.methods import find_saved_class, saved_name
-from eber.tables.preprocessing import ColumnEncoding, Preprocessing
+from eber.tables.model_card import card_page
+from eber.tables.preprocessing import Preprocessing
 from eber.tables.schema import FeatureKind, Schema
-from eber.tables.training import FeatureColumns, TrainingTable
+from eber.tables.training import FeatureColumns
 from eber.tables.unlike_training import UnlikeTraining
+
+if TYPE_CHECKING:
+    from eber.tables.predictions import TablePredictions
 
 FORMAT, FORMAT_VERSION = "eber-table-model", 1
 TABLE_FILE, CARD_PAGE = "table.json", "card.md"
-MAX_LISTED_LEVELS = 8
-"""Values of a categorical column that the card names."""
 TEXT_KINDS = ("categorical", "ordinal")
 CLASSIFIER_FOLDER = "classifier"
 AGAIN = "Fit the model again."
 _OURS = re.compile(rf"{CLASSIFIER_FOLDER}-[0-9a-f]{{16}}|{re.escape(CARD_PAGE)}|\.lock|\..*\.tmp")
-_VERSIONS_OF = ("numpy", "scikit-learn", "torch", "pyarrow")
 
 
-@dataclass(frozen=True)
-class Bundle:
-    """A fitted model with all that is needed to use it on a file.
+@dataclass(frozen=True, repr=False)
+class TableModel:
+    """A fitted model with all that is needed to use it on a table: what `fit_table` and `load_model` give.
 
     Parameters
     ----------
     classifier : EnvironmentClassifier
-        Fitted.
+        Fitted, on the columns as `preprocessing` makes them.
     schema : Schema
+        The columns of the table.
     preprocessing : Preprocessing
     card : mapping
-        Plain data; see `describe`.
+        The model card as plain data; see :func:`eber.tables.model_card.describe`.
     """
 
     classifier: EnvironmentClassifier
@@ -63,8 +65,74 @@ class Bundle:
     preprocessing: Preprocessing
     card: Mapping[str, Any]
 
-    def save(self, folder: Path) -> None:
+    @property
+    def notes(self) -> list[str]:
+        """What was decided about columns, rows and held-out environments, in sentences."""
+        return [*self.card["data"]["notes"], *self.card["remarks"]]
+
+    @property
+    def held_out_scores(self) -> pd.DataFrame:
+        """How it does where it was not fitted: one row for each held-out fold; none where that was not measured."""
+        return pd.DataFrame(self.card["held_out_scores"])
+
+    def predict_table(
+        self, table: Any, out: str | Path | None = None, *, keep: Iterable[str] = (), adapt: bool = False
+    ) -> TablePredictions:
+        """Predict every row of a table; neither labels nor environments are needed in it.
+
+        Parameters
+        ----------
+        table : str, Path or DataFrame
+            A file or folder, or a DataFrame of pandas, polars or pyarrow.
+        out : str or Path, optional
+            File to write, .csv or .parquet; rows then go through batch after batch, and memory does not grow with
+            them. Otherwise the predictions are a frame of the kind that was given, of pandas for a file.
+        keep : iterable of str
+            Columns to be copied into the predictions, as identifiers of the fit are in any case.
+        adapt : bool
+            First re-estimate, from these rows, which environments they resemble. An `AdaptationWarning` says when not
+            to trust that.
+
+        Returns
+        -------
+        TablePredictions
+            Its `frame`, or the path of the file, with what to know about these rows.
+        """
+        from eber.tables.prediction import predict_table  # which knows this class
+
+        return predict_table(self, table, out, keep=keep, adapt=adapt)
+
+    def __repr__(self) -> str:
+        heads, lines = self._scores()
+        scores = [text_table(heads, lines)] if lines else ["Not measured how it does in a new environment."]
+        return text_display([self._title, *scores, *self.card["signs_of_a_bad_fit"]])
+
+    def _repr_html_(self) -> str:
+        heads, lines = self._scores()
+        scores = html_table(heads, lines, "How it does where it was not fitted.") if lines else ""
+        return html_display(self._title, [scores], {"Notes": self.notes, "Bad signs": self.card["signs_of_a_bad_fit"]})
+
+    @property
+    def _title(self) -> str:
+        data = self.card["data"]
+        environments = count(len(data["environments"]), "environment")
+        return (
+            f"{self.card['method']} for {data['label']}, fitted on {count(data['rows'], 'row')} of {data['file']}: "
+            f"{count(len(self.schema.features), 'feature')}, {environments} ({data['environment']})."
+        )
+
+    def _scores(self) -> tuple[list[str], list[list[str]]]:
+        scores = self.card["held_out_scores"]
+        metrics = [key for key in scores[0] if key not in ("held_out", "rows")] if scores else []
+        lines = []
+        for entry in scores:
+            values = ("–" if entry[key] is None else f"{entry[key]:.3f}" for key in metrics)
+            lines.append([entry["held_out"], str(entry["rows"]), *values])
+        return ["held out", "rows", *metrics], lines
+
+    def save(self, folder: str | Path) -> None:
         """Write the folder, which is the old model until ``table.json`` has been replaced, and the new one then."""
+        folder = Path(folder)
         prepare_folder(folder)
         files = encode_estimator(self.classifier)
         digest = _digest(files[MANIFEST])
@@ -87,8 +155,9 @@ class Bundle:
                     shutil.rmtree(stale)
 
     @classmethod
-    def load(cls, folder: Path) -> Bundle:
+    def load(cls, folder: str | Path) -> TableModel:
         """Read a folder that `save` wrote."""
+        folder = Path(folder)
         try:
             content = read_checksummed(folder / TABLE_FILE, FORMAT, FORMAT_VERSION, AGAIN, ModelFileError)
         except (FileNotFoundError, NotADirectoryError) as error:
@@ -104,13 +173,13 @@ class Bundle:
             manifest = (place / MANIFEST).read_bytes()
             if _digest(manifest) != content["classifier"]["sha256"]:
                 raise ModelFileError(f"{place}: the classifier and {TABLE_FILE} are of different fits. {AGAIN}")
-            bundle = cls(kind.load(place), schema, preprocessing, card)
-            _answer_one_row(bundle)
+            model = cls(kind.load(place), schema, preprocessing, card)
+            _answer_one_row(model)
         except ModelFileError:
             raise
         except (OSError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             raise ModelFileError(f"{folder} is incomplete or of another version ({error}). {AGAIN}") from error
-        return bundle
+        return model
 
 
 def prepare_folder(folder: Path) -> None:
@@ -126,12 +195,12 @@ def prepare_folder(folder: Path) -> None:
         pass
 
 
-def _answer_one_row(bundle: Bundle) -> None:
+def _answer_one_row(model: TableModel) -> None:
     """Refuse a model whose columns, preprocessing and classifier do not fit together.
 
     Rows with and without values go the way that the rows of a file will go.
     """
-    schema = bundle.schema
+    schema = model.schema
     texts = [schema.label, schema.environment, *schema.identifiers, *schema.dropped, *schema.dropped.values()]
     texts += schema.remarks
     texts += [text for feature in schema.features for text in (feature.name, *feature.odd_texts)]
@@ -139,10 +208,10 @@ def _answer_one_row(bundle: Bundle) -> None:
         raise ValueError("a name in it is no text")
     kinds = {feature.name: feature.kind for feature in schema.features}
     if not set(kinds.values()) <= set(get_args(FeatureKind)) or kinds != {
-        encoding.name: encoding.kind for encoding in bundle.preprocessing.encodings
+        encoding.name: encoding.kind for encoding in model.preprocessing.encodings
     }:
         raise ValueError("its columns and its preprocessing are of different tables")
-    if not all(0 < encoding.scale < math.inf for encoding in bundle.preprocessing.encodings):
+    if not all(0 < encoding.scale < math.inf for encoding in model.preprocessing.encodings):
         raise ValueError("a column in it has no scale")
     columns = FeatureColumns(
         {
@@ -151,127 +220,11 @@ def _answer_one_row(bundle: Bundle) -> None:
         },
         n_rows=2,
     )
-    bundle.preprocessing.unseen(columns)
-    departures = UnlikeTraining(bundle.preprocessing)
-    departures.count(columns)
-    departures.sentences()
-    bundle.classifier.predict_proba(bundle.preprocessing.transform(columns))
-
-
-def describe(
-    table: TrainingTable,
-    classifier: EnvironmentClassifier,
-    method: str,
-    data: str,
-    scores: Sequence[Mapping[str, Any]],
-    remarks: Sequence[str],
-) -> dict[str, Any]:
-    """The model card: what was fitted, on what, how, and how well it does where it has not been.
-
-    Parameters
-    ----------
-    data : str
-        Fingerprint of the data.
-    scores : sequence of mappings
-        Of each held-out fold: its name, its rows, and its metrics.
-    remarks : sequence of str
-        What to know about the folds.
-    """
-    environments = []
-    for name in np.unique(table.environments):
-        labels, counts = np.unique(table.y[table.environments == name], return_counts=True)
-        classes = {str(label): int(count) for label, count in zip(labels, counts, strict=True)}
-        environments.append({"name": str(name), "rows": int(counts.sum()), "classes": classes})
-    signs = getattr(classifier, "diagnostics_", [])
-    return {
-        "method": method,
-        "data": {
-            "file": table.name,
-            "sha256": data,
-            "rows": len(table),
-            "label": table.schema.label,
-            "environment": table.schema.environment,
-            "classes": [str(label) for label in classifier.classes_],
-            "environments": environments,
-            "notes": list(table.notes),
-        },
-        "settings": {key: _plain(value) for key, value in classifier.get_params(deep=False).items()},
-        "held_out_scores": [dict(entry) for entry in scores],
-        "remarks": list(remarks),
-        "signs_of_a_bad_fit": [str(sign) for sign in signs if sign.alarming],
-        "versions": {
-            "eber": eber.__version__,
-            "python": platform.python_version(),
-            **{name: importlib.metadata.version(name) for name in _VERSIONS_OF},
-        },
-    }
-
-
-def card_page(card: Mapping[str, Any], preprocessing: Preprocessing) -> str:
-    """The model card in Markdown."""
-    data = card["data"]
-    lines = [
-        f"# {card['method']} for {data['label']}",
-        "",
-        f"Fitted on {data['rows']} rows of `{data['file']}` (SHA-256 {data['sha256']}) from "
-        f"{_environments(len(data['environments']))} (`{data['environment']}`). Classes: {', '.join(data['classes'])}.",
-        "",
-        "## How it does in an environment that it was not fitted on",
-        "",
-    ]
-    scores = card["held_out_scores"]
-    if scores:
-        metrics = [key for key in scores[0] if key not in ("held_out", "rows")]
-        lines += [f"| held out | rows | {' | '.join(metrics)} |", "|---" * (len(metrics) + 2) + "|"]
-        for entry in scores:
-            values = ("–" if entry[key] is None else f"{entry[key]:.3f}" for key in metrics)
-            lines.append(f"| {_cell(entry['held_out'])} | {entry['rows']} | {' | '.join(values)} |")
-    else:
-        lines.append("Not measured.")
-    sections = {"Remarks": [*card["remarks"], *data["notes"]], "Signs of a bad fit": card["signs_of_a_bad_fit"]}
-    for title, entries in sections.items():
-        if entries:
-            lines += ["", f"## {title}", "", *(f"- {entry}" for entry in entries)]
-    lines += ["", "## Columns", "", "| column | kind | missing | values |", "|---|---|---|---|"]
-    for encoding in preprocessing.encodings:
-        missing = encoding.missing_share if encoding.rows else "–"
-        lines.append(f"| {_cell(encoding.name)} | {encoding.kind} | {missing} | {_cell(_values_of(encoding))} |")
-    lines += ["", "## Environments", "", "| environment | rows | rows of each class |", "|---|---|---|"]
-    for entry in data["environments"]:
-        classes = ", ".join(f"{label}: {count}" for label, count in entry["classes"].items())
-        lines.append(f"| {_cell(entry['name'])} | {entry['rows']} | {_cell(classes)} |")
-    lines += ["", "## Settings", ""]
-    lines += [f"- {key}: {value}" for key, value in card["settings"].items()]
-    lines += ["", f"Versions: {', '.join(f'{name} {version}' for name, version in card['versions'].items())}.", ""]
-    return "\n".join(lines)
-
-
-def _values_of(encoding: ColumnEncoding) -> str:
-    """What the training rows had in a column: its range, or its values as far as there is room for them."""
-    if encoding.kind == "boolean":
-        return "yes, no"
-    if encoding.kind == "numeric":
-        return "–" if encoding.low is None else f"{encoding.low:g} to {encoding.high:g}"
-    if encoding.kind == "ordinal":
-        return " < ".join(encoding.levels)
-    shown = encoding.levels[:MAX_LISTED_LEVELS]
-    more = encoding.n_levels - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
-
-
-def _cell(text: str) -> str:
-    """Text that may hold anything, as a cell of a Markdown table."""
-    return " ".join(text.replace("|", r"\|").split())
-
-
-def _environments(number: int) -> str:
-    return "1 environment" if number == 1 else f"{number} environments"
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+    model.preprocessing.unseen(columns)
+    unlike = UnlikeTraining(model.preprocessing)
+    unlike.count(columns)
+    unlike.sentences()
+    model.classifier.predict_proba(model.preprocessing.transform(columns))
 
 
 def _digest(data: bytes) -> str:

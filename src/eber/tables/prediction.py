@@ -1,9 +1,8 @@
-"""Predictions for a file of any size: rows in, rows out, a batch at a time."""
+"""Predictions for a table of any size: rows in, rows out, a batch at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +15,16 @@ from numpy.typing import NDArray
 from eber.estimators import EBERClassifier
 from eber.io.files import replacing, sole_writer
 from eber.io.spreadsheet_text import escape_formulas
-from eber.method.adaptation import Adaptation
 from eber.method.inference import split_uncertainty
 from eber.tables.columns import find_limits
 from eber.tables.files import BATCH_ROWS, TableFile, open_table, unique_names
-from eber.tables.model_folder import Bundle
+from eber.tables.frames import frame_like, is_path
+from eber.tables.model_folder import TableModel
+from eber.tables.predictions import PredictionReport, TablePredictions
 from eber.tables.schema import require_columns
 from eber.tables.training import decode
 from eber.tables.unlike_training import UnlikeTraining
+from eber.training import one_thread
 
 ADAPTATION_ROWS = 50_000
 """Rows that an adaptation is estimated from; a larger file gives a random sample of so many."""
@@ -33,40 +34,22 @@ MAX_VALUES = 4_000_000
 """Of p(e|x) in a batch."""
 
 
-@dataclass
-class PredictionReport:
-    """What was predicted, and what to know about it.
-
-    Parameters
-    ----------
-    rows : int
-    unseen : dict
-        Categorical column to how many rows have a value that the fit has not seen, and the first such value.
-    limits : dict
-        Numeric column to how many rows have a detection limit in it, and the first such value.
-    ignored : tuple of str
-        Columns of the file that the model does not use.
-    formulas : int
-        Cells of a CSV file that begin like a formula and were given an apostrophe.
-    departures : list of str
-        Sentences about columns that are unlike anything in training.
-    adaptation : Adaptation, optional
-    mixture : dict
-        Training environment to its weight in the mixture that an adaptation estimated.
-    """
-
-    rows: int = 0
-    unseen: dict[str, tuple[int, str]] = field(default_factory=dict)
-    limits: dict[str, tuple[int, str]] = field(default_factory=dict)
-    ignored: tuple[str, ...] = ()
-    formulas: int = 0
-    departures: list[str] = field(default_factory=list)
-    adaptation: Adaptation | None = None
-    mixture: dict[str, float] = field(default_factory=dict)
+def predict_table(
+    model: TableModel, table: Any, out: str | Path | None = None, *, keep: Iterable[str] = (), adapt: bool = False
+) -> TablePredictions:
+    """Predict every row of a table; see :meth:`TableModel.predict_table`."""
+    keep = (keep,) if isinstance(keep, str) else tuple(keep)
+    with one_thread():
+        if out is not None:
+            path = Path(out)
+            return TablePredictions(None, path, predict_file(model, table, path, keep=keep, adapt=adapt))
+        report, batches = _predict_batches(model, open_table(table), keep, adapt)
+        answers = pa.concat_tables(list(batches), promote_options="permissive")
+    return TablePredictions(frame_like(table, answers), None, report)
 
 
 def predict_file(
-    bundle: Bundle, path: Path, out: Path, *, keep: tuple[str, ...] = (), adapt: bool = False, random_state: int = 0
+    model: TableModel, table: Any, out: Path, *, keep: tuple[str, ...] = (), adapt: bool = False, random_state: int = 0
 ) -> PredictionReport:
     """Predict every row of a table and write the answers to `out`, CSV or Parquet by its suffix.
 
@@ -82,57 +65,71 @@ def predict_file(
     """
     if out.suffix not in (".csv", ".parquet", ".pq"):
         raise ValueError(f"Predictions are written as .csv or .parquet; {out.name} is neither.")
-    if out.resolve() == path.resolve():
+    if is_path(table) and out.resolve() == Path(table).resolve():
         raise ValueError(f"{out} is the file to be predicted; give another name for the predictions.")
-    file = open_table(path)
-    names = [feature.name for feature in bundle.schema.features]
-    require_columns(file, names)
-    require_columns(file, keep)
-    copied = tuple(dict.fromkeys([*keep, *(name for name in bundle.schema.identifiers if name in file.names)]))
-    used = {*names, *copied, bundle.schema.label, bundle.schema.environment, *bundle.schema.dropped}
-    report = PredictionReport(ignored=tuple(name for name in file.names if name not in used))
-    classifier = bundle.classifier
-    if adapt:
-        if not isinstance(classifier, EBERClassifier):
-            raise ValueError(f"Only EBER can be adapted to new rows; this model is {type(classifier).__name__}.")
-        classifier = classifier.adapt(_sample(bundle, file, ADAPTATION_ROWS, random_state))
-        report.adaptation = classifier.adaptation_
-        weights = classifier.environment_mixture().tolist()
-        report.mixture = dict(zip(map(str, classifier.environments_), weights, strict=True))
-    departures = UnlikeTraining(bundle.preprocessing)
+    report, batches = _predict_batches(model, open_table(table), keep, adapt, random_state)
     out.parent.mkdir(parents=True, exist_ok=True)
     with sole_writer(out), replacing(out) as temporary:
         writer = None
         try:
-            for table in file.batches([*dict.fromkeys([*names, *copied])], _batch_rows(classifier)):
-                X = _features(bundle, file, table, report, departures)
-                answers = _answers(classifier, X, {name: table[name].combine_chunks() for name in copied})
+            for answers in batches:
                 if out.suffix == ".csv":
                     answers, changed = escape_formulas(answers)
                     report.formulas += changed
                 if writer is None:
                     writer = _writer(temporary, out.suffix, answers.schema)
                 writer.write_table(answers)
-                report.rows += len(X)
         finally:
             if writer is not None:
                 writer.close()
-        if writer is None:
-            raise ValueError(f"{path} has columns but no rows.")
-    report.departures = departures.sentences()
     return report
 
 
+def _predict_batches(
+    model: TableModel, file: TableFile, keep: tuple[str, ...], adapt: bool, random_state: int = 0
+) -> tuple[PredictionReport, Iterator[Any]]:
+    """Answers as pyarrow tables, and a report that is whole when the last of them has come.
+
+    What does not fit the model is refused at once.
+    """
+    names = [feature.name for feature in model.schema.features]
+    require_columns(file, names)
+    require_columns(file, keep)
+    copied = tuple(dict.fromkeys([*keep, *(name for name in model.schema.identifiers if name in file.names)]))
+    used = {*names, *copied, model.schema.label, model.schema.environment, *model.schema.dropped}
+    report = PredictionReport(ignored=tuple(name for name in file.names if name not in used))
+    classifier = model.classifier
+    if adapt:
+        if not isinstance(classifier, EBERClassifier):
+            raise ValueError(f"Only EBER can be adapted to new rows; this model is {type(classifier).__name__}.")
+        classifier = classifier.adapt(_sample(model, file, ADAPTATION_ROWS, random_state))
+        report.adaptation = classifier.adaptation_
+        weights = classifier.environment_mixture().tolist()
+        report.mixture = dict(zip(map(str, classifier.environments_), weights, strict=True))
+
+    def batches() -> Iterator[Any]:
+        unlike = UnlikeTraining(model.preprocessing)
+        for table in file.batches([*dict.fromkeys([*names, *copied])], _batch_rows(classifier)):
+            X = _features(model, file, table, report, unlike)
+            yield _answers(classifier, X, {name: table[name].combine_chunks() for name in copied})
+            report.rows += len(X)
+        if not report.rows:
+            raise ValueError(f"{file.title} has columns but no rows.")
+        report.unlike_training = unlike.sentences()
+
+    return report, batches()
+
+
 def _features(
-    bundle: Bundle, file: TableFile, table: Any, report: PredictionReport, departures: UnlikeTraining
+    model: TableModel, file: TableFile, table: Any, report: PredictionReport, unlike: UnlikeTraining
 ) -> NDArray[np.float64]:
-    columns = decode(table, file, bundle.schema, report.rows)
-    departures.count(columns)
-    _add(report.unseen, bundle.preprocessing.unseen(columns))
-    numeric = [feature for feature in bundle.schema.features if feature.kind == "numeric"]
+    columns = decode(table, file, model.schema, report.rows)
+    unlike.count(columns)
+    _add(report.unseen, model.preprocessing.unseen(columns))
+    numeric = [feature for feature in model.schema.features if feature.kind == "numeric"]
     limits = {f.name: find_limits(table[f.name], file.decimal_comma, f.odd_texts) for f in numeric}
     _add(report.limits, {name: found for name, found in limits.items() if found[0]})
-    return bundle.preprocessing.transform(columns)
+    return model.preprocessing.transform(columns)
 
 
 def _add(totals: dict[str, tuple[int, str]], found: Mapping[str, tuple[int, str]]) -> None:
@@ -142,14 +139,14 @@ def _add(totals: dict[str, tuple[int, str]], found: Mapping[str, tuple[int, str]
         totals[name] = (before + count, example)
 
 
-def _sample(bundle: Bundle, file: TableFile, size: int, random_state: int) -> NDArray[np.float64]:
+def _sample(model: TableModel, file: TableFile, size: int, random_state: int) -> NDArray[np.float64]:
     """At most `size` rows, each row of the file as likely as any other, in one pass: those with the largest marks."""
     rng = np.random.default_rng(random_state)
-    names = [feature.name for feature in bundle.schema.features]
-    kept, marks = np.empty((0, len(bundle.preprocessing.names_out))), np.empty(0)
+    names = [feature.name for feature in model.schema.features]
+    kept, marks = np.empty((0, len(model.preprocessing.names_out))), np.empty(0)
     n_rows = 0
     for table in file.batches(names):
-        X = bundle.preprocessing.transform(decode(table, file, bundle.schema, n_rows))
+        X = model.preprocessing.transform(decode(table, file, model.schema, n_rows))
         n_rows += len(X)
         drawn = rng.random(len(X))
         if len(marks) == size:
@@ -160,7 +157,7 @@ def _sample(bundle: Bundle, file: TableFile, size: int, random_state: int) -> ND
             best = np.argpartition(-marks, size)[:size]
             kept, marks = kept[best], marks[best]
     if not len(kept):
-        raise ValueError(f"{file.path} has columns but no rows.")
+        raise ValueError(f"{file.title} has columns but no rows.")
     return kept
 
 

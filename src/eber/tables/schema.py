@@ -175,7 +175,7 @@ def find_schema(
             remarks.append(f"Check column {name!r}: {meaning.remark}.")
         unusable = _why_unusable(meaning)
         if unusable and features is not None:
-            raise ValueError(f"Column {name!r} of {file.path} cannot be a feature: {unusable}.")
+            raise ValueError(f"Column {name!r} of {file.title} cannot be a feature: {unusable}.")
         reason = unusable
         if features is None and not reason:
             reason = _why_constant(table[name])
@@ -190,7 +190,7 @@ def find_schema(
             remarks += _limits(meaning, name, table[name], file.decimal_comma)
     if not chosen:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in list(dropped.items())[:5])
-        raise ValueError(f"{file.path} has no column that could be a feature ({reasons or 'there are no others'}).")
+        raise ValueError(f"{file.title} has no column that could be a feature ({reasons or 'there are no others'}).")
     return Schema(label, environment, tuple(chosen), tuple(identifiers), dropped, tuple(remarks))
 
 
@@ -222,7 +222,7 @@ def require_columns(file: TableFile, names: Sequence[str]) -> None:
             fold = [other for other in file.names if other.casefold() == name.casefold()]
             hint = f" Did you mean {(fold or near)[0]!r}?" if fold or near else ""
             shown = ", ".join(file.names[:12]) + (", ..." if len(file.names) > 12 else "")
-            raise ValueError(f"{file.path} has no column {name!r}.{hint} Its columns are {shown}.")
+            raise ValueError(f"{file.title} has no column {name!r}.{hint} Its columns are {shown}.")
 
 
 def _limits(meaning: Meaning, name: str, column: Any, decimal_comma: bool) -> list[str]:

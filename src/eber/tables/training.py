@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -56,7 +57,7 @@ class TrainingTable:
     Parameters
     ----------
     name : str
-        Of the file.
+        Of the file, or of the frame's type.
     schema : Schema
     columns : FeatureColumns
     y : array of shape (n,)
@@ -100,40 +101,49 @@ class TrainingTable:
 
 
 def read_training_table(
-    path: Path,
+    table: Any,
     *,
     label: str,
     environment: str,
     drop: Sequence[str] = (),
     features: Sequence[str] | None = None,
 ) -> TrainingTable:
-    """Read a table to learn from. Rows without a label or an environment are left out, with a note."""
-    file = open_table(path)
+    """Read a table to learn from. Rows without a label or an environment are left out, with a note.
+
+    Parameters
+    ----------
+    table : str, Path or DataFrame
+        As for :func:`eber.tables.files.open_table`.
+    """
+    file = open_table(table)
+    title = file.title
     require_columns(file, [label, environment])
     for name in (label, environment):
         if f"{name}.2" in file.names:
-            raise ValueError(f"{path} has two columns called {name!r}: rename one, so that it is clear which is meant.")
+            raise ValueError(
+                f"{title} has two columns called {name!r}: rename one, so that it is clear which is meant."
+            )
     if label == environment:
         raise ValueError(f"Label and environment are both {label!r}; give two different columns.")
-    table = file.read()
+    rows = file.read()
     notes = list(file.notes)
     for name, what in ((label, "label"), (environment, "environment")):
-        missing = table[name].null_count
-        if missing == table.num_rows:
-            raise ValueError(f"Column {name!r} of {path} has no value in any row.")
+        missing = rows[name].null_count
+        if missing == rows.num_rows:
+            raise ValueError(f"Column {name!r} of {title} has no value in any row.")
         if missing:
             have, are = ("has", "is") if missing == 1 else ("have", "are")
-            notes.append(f"{missing} of {table.num_rows} rows {have} no {what} and {are} left out.")
-    table = table.filter(pc.and_(pc.is_valid(table[label]), pc.is_valid(table[environment])))
-    if table.num_rows == 0:
-        raise ValueError(f"{path} has no row with both a label ({label!r}) and an environment ({environment!r}).")
-    y = _labels(table[label], path, label, file.decimal_comma)
-    environments = np.array(as_texts(table[environment]).to_pylist(), dtype=str)
-    _check_environments(environments, path, environment)
-    schema = find_schema(file, table, environments, label=label, environment=environment, drop=drop, features=features)
-    subject, identifiers = _subjects(table, schema)
-    columns = decode(table, file, schema)
-    return TrainingTable(path.name, schema, columns, y, environments, identifiers, (*notes, *schema.notes), subject)
+            notes.append(f"{missing} of {rows.num_rows} rows {have} no {what} and {are} left out.")
+    rows = rows.filter(pc.and_(pc.is_valid(rows[label]), pc.is_valid(rows[environment])))
+    if rows.num_rows == 0:
+        raise ValueError(f"{title} has no row with both a label ({label!r}) and an environment ({environment!r}).")
+    y = _labels(rows[label], title, label, file.decimal_comma)
+    environments = np.array(as_texts(rows[environment]).to_pylist(), dtype=str)
+    _check_environments(environments, title, environment)
+    schema = find_schema(file, rows, environments, label=label, environment=environment, drop=drop, features=features)
+    subject, identifiers = _subjects(rows, schema)
+    columns = decode(rows, file, schema)
+    return TrainingTable(file.name, schema, columns, y, environments, identifiers, (*notes, *schema.notes), subject)
 
 
 def decode(table: Any, file: TableFile, schema: Schema, first_row: int = 0) -> FeatureColumns:
@@ -146,7 +156,7 @@ def decode(table: Any, file: TableFile, schema: Schema, first_row: int = 0) -> F
     """
     values: dict[str, Any] = {}
     for feature in schema.features:
-        where = f"Column {feature.name!r} of {file.path}"
+        where = f"Column {feature.name!r} of {file.title}"
         column = table[feature.name]
         if feature.kind == "numeric":
             values[feature.name] = as_numbers(column, file.decimal_comma, feature.odd_texts, where, first_row)
@@ -159,30 +169,36 @@ def decode(table: Any, file: TableFile, schema: Schema, first_row: int = 0) -> F
     return FeatureColumns(values, table.num_rows)
 
 
-def fingerprint(path: Path) -> str:
-    """A text that changes whenever the content of the file, or of a folder's files, does."""
+def fingerprint(table: Any) -> str:
+    """A text that changes whenever the content of the table does: of the file, a folder's files, or a frame as Parquet.
+
+    Parameters
+    ----------
+    table : str, Path or DataFrame
+        As for :func:`eber.tables.files.open_table`.
+    """
     digest = hashlib.sha256()
-    for part in open_table(path).parts:
-        with part.open("rb") as file:
+    for part in open_table(table).parts:
+        with part.open("rb") if isinstance(part, Path) else io.BytesIO(part) as file:
             while block := file.read(READ_BYTES):
                 digest.update(block)
     return digest.hexdigest()
 
 
-def _labels(column: Any, path: Path, name: str, decimal_comma: bool) -> NDArray[Any]:
+def _labels(column: Any, title: str, name: str, decimal_comma: bool) -> NDArray[Any]:
     kind = find_meaning(column, decimal_comma).kind
     if kind in ("date", "unusable"):
-        raise ValueError(f"The label {name!r} of {path} holds dates or values that are neither numbers nor text.")
+        raise ValueError(f"The label {name!r} of {title} holds dates or values that are neither numbers nor text.")
     texts = np.array(as_texts(column).to_pylist(), dtype=str)
     classes = np.unique(texts)
-    _check_spelling(classes, path, name)
+    _check_spelling(classes, title, name)
     if len(classes) == 1:
         raise ValueError(
-            f"All rows of {path} have the label {str(classes[0])!r}; a classifier needs at least two classes."
+            f"All rows of {title} have the label {str(classes[0])!r}; a classifier needs at least two classes."
         )
     if len(classes) > MAX_CLASSES or (len(classes) > 2 and len(classes) > len(texts) / 2):
         raise ValueError(
-            f"The label {name!r} of {path} has {len(classes)} different values in {len(texts)} rows, which are no "
+            f"The label {name!r} of {title} has {len(classes)} different values in {len(texts)} rows, which are no "
             f"classes; at most {MAX_CLASSES} are possible, with several rows each. Cut a continuous "
             "label into classes first."
         )
@@ -195,17 +211,17 @@ def _labels(column: Any, path: Path, name: str, decimal_comma: bool) -> NDArray[
     return texts.astype(np.float64).astype(np.int64) if whole.all() and distinct else texts
 
 
-def _check_environments(environments: NDArray[Any], path: Path, name: str) -> None:
+def _check_environments(environments: NDArray[Any], title: str, name: str) -> None:
     names = np.unique(environments)
     n = len(environments)
     if n > 2 and len(names) == n:
         raise ValueError(
-            f"Column {name!r} of {path} has a different value in each of {n} rows: it names rows, not environments."
+            f"Column {name!r} of {title} has a different value in each of {n} rows: it names rows, not environments."
         )
-    _check_spelling(names, path, name)
+    _check_spelling(names, title, name)
 
 
-def _check_spelling(values: NDArray[Any], path: Path, name: str) -> None:
+def _check_spelling(values: NDArray[Any], title: str, name: str) -> None:
     """Refuse values that are one to a reader and would be two classes or two environments to a model."""
     spellings: dict[str, list[str]] = {}
     for value in map(str, values):
@@ -215,7 +231,7 @@ def _check_spelling(values: NDArray[Any], path: Path, name: str) -> None:
     alike = [" and ".join(map(shortened, group)) for group in spellings.values() if len(group) > 1]
     if alike:
         raise ValueError(
-            f"Column {name!r} of {path} holds {', '.join(alike[:3])}, which differ only in letter case or blanks: "
+            f"Column {name!r} of {title} holds {', '.join(alike[:3])}, which differ only in letter case or blanks: "
             "write them alike."
         )
 

@@ -1,0 +1,146 @@
+"""What a model said about the rows of a table, and what to know about these rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from eber.io.display import html_display, html_table, text_display, text_table
+from eber.io.text import count
+from eber.method.adaptation import Adaptation
+from eber.tables.columns import say_limits
+
+SHOWN_ROWS, SHOWN_COLUMNS = 5, 5
+
+
+@dataclass
+class PredictionReport:
+    """What was predicted, and what to know about it.
+
+    Parameters
+    ----------
+    rows : int
+    unseen : dict
+        Categorical column to how many rows have a value that the fit has not seen, and the first such value.
+    limits : dict
+        Numeric column to how many rows have a detection limit in it, and the first such value.
+    ignored : tuple of str
+        Columns of the table that the model does not use.
+    formulas : int
+        Cells of a CSV file that begin like a formula and were given an apostrophe.
+    unlike_training : list of str
+        Sentences about columns that are unlike anything in training.
+    adaptation : Adaptation, optional
+    mixture : dict
+        Training environment to its weight in the mixture that an adaptation estimated.
+    """
+
+    rows: int = 0
+    unseen: dict[str, tuple[int, str]] = field(default_factory=dict)
+    limits: dict[str, tuple[int, str]] = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
+    formulas: int = 0
+    unlike_training: list[str] = field(default_factory=list)
+    adaptation: Adaptation | None = None
+    mixture: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def remarks(self) -> list[str]:
+        """All of it in sentences."""
+        lines = []
+        if self.ignored:
+            lines.append(f"Columns that the model does not know are ignored: {', '.join(self.ignored)}.")
+        rows = count(self.rows, "row")
+        for name, (strange, first) in self.unseen.items():
+            lines.append(
+                f"Column {name!r}: {strange} of {rows} {'has' if strange == 1 else 'have'} a value that the fit has "
+                f"not seen, such as {first!r}; it counts as none of the known ones."
+            )
+        lines += [say_limits(name, limits, self.rows, first) for name, (limits, first) in self.limits.items()]
+        lines += self.unlike_training
+        if self.formulas:
+            lines.append(
+                f"{count(self.formulas, 'cell')} {'begins' if self.formulas == 1 else 'begin'} as a formula does and "
+                "got an apostrophe in front, so that a spreadsheet shows text. Parquet keeps such text as it is."
+            )
+        return lines + self._adaptation_remarks()
+
+    def _adaptation_remarks(self) -> list[str]:
+        a = self.adaptation
+        if a is None:
+            return []
+        order = sorted(self.mixture, key=lambda name: -self.mixture[name])
+        shown = ", ".join(f"{name} {self.mixture[name]:.0%}" for name in order if self.mixture[name] >= 0.005)
+        return [
+            f"Adapted to {count(a.n_rows, 'row')}. Estimated mixture of training environments: {shown}.",
+            f"Likelihood gain {a.log_likelihood_gain:.3f} nats a row (p = {a.p_value:.2g}); sharpness of p(e|x) "
+            f"{a.sharpness:.2f}; effective sample size {count(round(a.effective_rows), 'row')} of known environment.",
+            "Nothing speaks against trusting it." if a.trusted else f"Do not trust it: {'; '.join(a.reasons)}.",
+        ]
+
+
+@dataclass(frozen=True, repr=False)
+class TablePredictions:
+    """Predictions for every row of a table.
+
+    Parameters
+    ----------
+    frame : DataFrame, optional
+        Of pandas, polars or pyarrow, as the rows were given; none where predictions went to a file.
+    path : Path, optional
+        That file.
+    report : PredictionReport
+        Counts, the adaptation and its mixture.
+    """
+
+    frame: Any
+    path: Path | None
+    report: PredictionReport
+
+    def __len__(self) -> int:
+        return self.report.rows
+
+    @property
+    def remarks(self) -> list[str]:
+        """What to know about these rows, in sentences."""
+        return self.report.remarks
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The predictions as a DataFrame of pandas; those in a file are read."""
+        if self.path is not None:
+            return pd.read_csv(self.path) if self.path.suffix == ".csv" else pq.read_table(self.path).to_pandas()
+        return self.frame if isinstance(self.frame, pd.DataFrame) else self.frame.to_pandas()
+
+    def __repr__(self) -> str:
+        shown = [] if self.frame is None else [text_table(*self._first_rows())]
+        return text_display([self._title, *shown, *self.remarks])
+
+    def _repr_html_(self) -> str:
+        shown = "" if self.frame is None else html_table(*self._first_rows(), self._more)
+        return html_display(self._title, [shown], {"Remarks": self.remarks})
+
+    @property
+    def _title(self) -> str:
+        what = f"Predictions for {count(self.report.rows, 'row')}"
+        return f"{what} in {self.path}." if self.path is not None else f"{what}; the frame has all of them."
+
+    @property
+    def _more(self) -> str:
+        hidden = len(list(self.frame.columns)) - SHOWN_COLUMNS
+        return f"The first rows; {count(hidden, 'further column')} not shown." if hidden > 0 else "The first rows."
+
+    def _first_rows(self) -> tuple[list[str], list[list[str]]]:
+        """A few rows and columns as texts."""
+        start = self.frame.iloc[:SHOWN_ROWS] if isinstance(self.frame, pd.DataFrame) else self.frame[:SHOWN_ROWS]
+        table = pa.table(start.reset_index(drop=True) if isinstance(start, pd.DataFrame) else start)
+        table = table.select(table.column_names[:SHOWN_COLUMNS])
+        return table.column_names, [[_shown(value) for value in row.values()] for row in table.to_pylist()]
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,58 @@
+"""Arguments that several functions share: checked here, before anything is read, fitted or written."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from eber.compare import methods
+from eber.compare.methods import Effort
+from eber.model_selection import find_rule
+from eber.runs.progress import Progress, progress_on
+
+RESULTS = Path("results")
+"""Where output goes unless a folder is named."""
+
+
+def effort_of(quick: bool, selection: str | None) -> Effort:
+    """The effort that was asked for."""
+    effort = methods.QUICK if quick else methods.THOROUGH
+    if selection is None:
+        return effort
+    if not effort.searches:
+        raise ValueError("quick tries a single penalty weight, so selection has nothing to choose: give one of them.")
+    find_rule(selection)
+    return replace(effort, selection=selection)
+
+
+def names_of(given: str | Iterable[str] | None, what: str) -> list[str]:
+    """Names as a list; a single one may be given as it is."""
+    names = [given] if isinstance(given, str) else list(given or ())
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"{what} takes names; {name!r} is none.")
+    return names
+
+
+def whole_number(value: Any, what: str, at_least: int) -> int:
+    """The value, where it is a whole number of that size."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
+        raise ValueError(f"{what} must be a whole number of at least {at_least}; {value!r} is not.")
+    return value
+
+
+def as_progress(progress: bool | Progress) -> Progress:
+    """Who is told what happens: nobody, standard error, or a listener of one's own."""
+    if isinstance(progress, Progress):
+        return progress
+    return progress_on(sys.stderr) if progress else Progress()
+
+
+def call_text(function: str, table: Any, **arguments: Any) -> str:
+    """The call as somebody would type it, for the report; arguments that were not given are left out."""
+    first = repr(str(table)) if isinstance(table, str | Path) else "table"
+    given = [f"{key}={str(value) if isinstance(value, Path) else value!r}" for key, value in arguments.items() if value]
+    return f"eber.{function}({', '.join([first, *given])})"

@@ -1,0 +1,216 @@
+"""`reproduce` and `reproduce_all`: the paper's experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from eber.datasets.fetch import default_data_dir
+from eber.experiments.registry import EXPERIMENTS, find_experiment
+from eber.report.page import write_report
+from eber.runs.holdouts import hold_out_settings
+from eber.runs.progress import Progress
+from eber.runs.results import load_results
+from eber.runs.runner import RunSummary, run, writing_outputs
+from eber.runs.spec import Experiment
+from eber.workflow.arguments import RESULTS, as_progress, names_of, whole_number
+from eber.workflow.reproduction import Reproduction
+
+ALL = "all"
+
+
+def reproduce(
+    name: str,
+    *,
+    seeds: int = 3,
+    methods: str | Iterable[str] | None = None,
+    out: str | Path | None = None,
+    jobs: int = 2,
+    parameters: Mapping[str, Any] | None = None,
+    settings: str | Iterable[str] | None = None,
+    sensitivity: bool = False,
+    all_holdouts: bool = False,
+    ablation: bool = False,
+    data: str | Path | None = None,
+    progress: bool | Progress = False,
+    command: str = "",
+) -> Reproduction:
+    """Run an experiment of the paper.
+
+    Parameters
+    ----------
+    name : str
+        The experiment: motivating, parametric, colored-mnist, quasar, microbiome, sepsis, or "module:attribute" for one
+        of one's own.
+    seeds : int
+        Number of seeds: 0, 1, ...
+    methods : str or iterable of str, optional
+        All but the ablations when not given.
+    out : str or Path, optional
+        Output folder; results/NAME when not given. It gets cells.csv, timings.csv, table.md, table.tex, the figures and
+        report.html. A run that was stopped goes on where it was when the same call is made again.
+    jobs : int
+        Worker processes, one thread each. In a script they need the usual ``if __name__ == "__main__":``.
+    parameters : mapping, optional
+        Parameters of the experiment to change.
+    settings : str or iterable of str, optional
+        The baseline when not given.
+    sensitivity : bool
+        Run every setting of the experiment.
+    all_holdouts : bool
+        Hold out each environment in turn too, where data are real, and sum up.
+    ablation : bool
+        Run the ablations too.
+    data : str or Path, optional
+        Folder of the real data, for experiments that need it; $EBER_DATA or the cache of `eber data fetch` when not
+        given.
+    progress : bool or Progress
+        Whether to say on standard error how far the run is.
+    command : str
+        What was typed, for the page; the call when empty.
+
+    Returns
+    -------
+    Reproduction
+        Our tables beside the paper's; also when some cells failed: see its `failures` and `exit_status`.
+    """
+    if settings and (sensitivity or all_holdouts):
+        raise ValueError("Give either settings or sensitivity and all_holdouts, not both.")
+    experiment = find_experiment(name)
+    if all_holdouts and not hold_out_settings(experiment):
+        raise ValueError(f"Experiment {name!r} has no environment to hold out in turn.")
+    whole_number(seeds, "seeds", 1)
+    whole_number(jobs, "jobs", 1)
+    return _reproduce(
+        experiment,
+        Path(out) if out is not None else RESULTS / experiment.name,
+        seeds=seeds,
+        jobs=jobs,
+        data=_data_folder([experiment], data),
+        methods=_methods(experiment, names_of(methods, "methods") or None, ablation),
+        settings=_settings(experiment, names_of(settings, "settings") or None, sensitivity, all_holdouts),
+        parameters=dict(parameters or {}),
+        progress=progress,
+        command=command or f"eber.reproduce({name!r}, seeds={seeds})",
+    )
+
+
+def reproduce_all(
+    *,
+    seeds: int = 3,
+    out: str | Path | None = None,
+    jobs: int = 2,
+    parameters: Mapping[str, Any] | None = None,
+    sensitivity: bool = False,
+    all_holdouts: bool = False,
+    ablation: bool = False,
+    data: str | Path | None = None,
+    progress: bool | Progress = False,
+    command: str = "",
+) -> Iterator[Reproduction]:
+    """Run every experiment of the paper, one after the other; the next one begins when it is asked for.
+
+    Parameters
+    ----------
+    out : str or Path, optional
+        Each experiment has a folder in it; results/all when not given.
+    parameters : mapping, optional
+        Parameters to change in each experiment that has them.
+    seeds, jobs, sensitivity, all_holdouts, ablation, data, progress, command
+        As for `reproduce`.
+    """
+    experiments = [find_experiment(name) for name in EXPERIMENTS]
+    changes = dict(parameters or {})
+    for key in changes:
+        if not any(key in experiment.parameters for experiment in experiments):
+            raise ValueError(f"No experiment has a parameter {key!r}.")
+    whole_number(seeds, "seeds", 1)
+    whole_number(jobs, "jobs", 1)
+    data_folder = _data_folder(experiments, data)
+    folder = Path(out) if out is not None else RESULTS / ALL
+    return (
+        _reproduce(
+            experiment,
+            folder / experiment.name,
+            seeds=seeds,
+            jobs=jobs,
+            data=data_folder,
+            methods=_methods(experiment, None, ablation),
+            settings=_settings(experiment, None, sensitivity, all_holdouts),
+            parameters={key: value for key, value in changes.items() if key in experiment.parameters},
+            progress=progress,
+            command=command or f"eber.reproduce_all(seeds={seeds})",
+        )
+        for experiment in experiments
+    )
+
+
+def reported_reproduction(experiment: Experiment, folder: Path, run: RunSummary | None = None) -> Reproduction:
+    """What an output folder holds, with its tables, figures and page written."""
+    results = load_results(experiment, folder)
+    with writing_outputs(folder):
+        page = write_report(results)
+    return Reproduction(results, page, run)
+
+
+def _reproduce(
+    experiment: Experiment,
+    folder: Path,
+    *,
+    seeds: int,
+    jobs: int,
+    data: Path | None,
+    methods: list[str] | None,
+    settings: list[str] | None,
+    parameters: dict[str, Any],
+    progress: bool | Progress,
+    command: str,
+) -> Reproduction:
+    summary = run(
+        experiment,
+        out=folder,
+        seeds=seeds,
+        methods=methods,
+        settings=settings,
+        overrides=parameters,
+        data_dir=data,
+        jobs=jobs,
+        progress=as_progress(progress),
+        command=command,
+    )
+    return reported_reproduction(experiment, folder, summary)
+
+
+def _data_folder(experiments: list[Experiment], data: str | Path | None) -> Path | None:
+    """The folder that was named, or the one that `eber data fetch` fills; none where nothing is read."""
+    if data is not None:
+        return Path(data)
+    reading = [experiment.name for experiment in experiments if experiment.fingerprint is not None]
+    if not reading:
+        return None
+    folder = default_data_dir()
+    if not folder.is_dir():
+        raise ValueError(
+            f"{', '.join(reading)} {'reads' if len(reading) == 1 else 'read'} data files: say with --data in which "
+            f"folder they are, or download them with: eber data fetch all (to {folder})"
+        )
+    return folder
+
+
+def _methods(experiment: Experiment, chosen: list[str] | None, ablation: bool) -> list[str] | None:
+    if not ablation:
+        return chosen
+    return [*(chosen or (*experiment.oracles, *experiment.methods)), *experiment.ablations]
+
+
+def _settings(
+    experiment: Experiment, chosen: list[str] | None, sensitivity: bool, all_holdouts: bool
+) -> list[str] | None:
+    """The settings to run; None for the default ones."""
+    if sensitivity:
+        return list(experiment.settings)
+    if all_holdouts:
+        default = experiment.default_settings or tuple(experiment.settings)
+        return list(dict.fromkeys([*default, *hold_out_settings(experiment)]))
+    return chosen
