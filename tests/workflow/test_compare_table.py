@@ -139,7 +139,7 @@ def test_fits_that_fail_are_named_and_the_others_are_there(
     [
         ({"label": "sepsys"}, "DataFrame has no column 'sepsys'. Did you mean 'sepsis'"),
         ({"environment": "country"}, "needs at least two"),
-        ({"methods": "magic"}, "method 'magic' is unknown"),
+        ({"methods": "magic"}, "There is no method 'magic'"),
         ({"metric": "magic"}, "no metric"),
         ({"seeds": 0}, "seeds must be a whole number of at least 1; 0 is not"),
         ({"jobs": 0}, "jobs must be a whole number of at least 1; 0 is not"),

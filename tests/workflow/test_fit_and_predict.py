@@ -143,7 +143,7 @@ def test_warnings_of_the_fit_are_given_once_and_those_of_held_out_fits_not(
     ("arguments", "says"),
     [
         ({"label": "sepsys"}, "DataFrame has no column 'sepsys'. Did you mean 'sepsis'"),
-        ({"method": "magic"}, "method 'magic' is unknown"),
+        ({"method": "magic"}, "There is no method 'magic'"),
         ({"seed": -1}, "seed must be a whole number of at least 0; -1 is not"),
         ({"seed": 0.5}, "seed must be a whole number"),
         ({"drop": "nothing"}, "no column 'nothing'"),
