@@ -35,7 +35,7 @@ def format_interval(low: float, high: float) -> str:
 
 def listed(items: Sequence[str]) -> str:
     """One, two and three; nothing for none."""
-    return " and ".join(part for part in (", ".join(items[:-1]), *items[-1:]) if part)
+    return ", ".join(items[:-1]) + " and " + items[-1] if len(items) > 1 else "".join(items)
 
 
 def p_with_sign(p: float) -> str:
