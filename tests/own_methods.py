@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from eber import ERMClassifier
+
 
 class CoinClassifier(ClassifierMixin, BaseEstimator):
     """Knows nothing: every class is as likely as any other, so that its NLL is log 2 wherever there are two."""
@@ -48,6 +50,10 @@ class BrokenClassifier(CoinClassifier):
 
     def fit(self, X: Any, y: NDArray[Any]) -> Self:
         raise RuntimeError("the coin is lost")
+
+
+class RelabelledClassifier(ERMClassifier):
+    """A network of one's own kind, which a model folder can hold."""
 
 
 class Scaler(BaseEstimator):
