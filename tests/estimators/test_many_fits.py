@@ -5,9 +5,14 @@ import itertools
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
+import sklearn
 import torch
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from eber import (
     EBERClassifier,
@@ -17,8 +22,10 @@ from eber import (
     VRExClassifier,
     fit_many,
 )
+from eber.datasets.base import MultiEnvironmentData
 from eber.datasets.parametric import ParametricParameters, draw
 from eber.exceptions import NonFiniteLossError
+from tests.own_methods import BrokenClassifier, CoinClassifier, RollCallClassifier
 
 # Fits of a few epochs are not good fits, and are not meant to be.
 pytestmark = [
@@ -148,3 +155,42 @@ def test_only_what_leaves_a_step_as_it_is_may_differ_within_a_stack():
     assert shape(random_state=1) == shape(random_state=2, penalty_weight=5.0, verbose=1, n_threads=2)
     for change in ({"learning_rate": 0.1}, {"batch_size": 8}, {"epochs": 2}, {"clip_norm": 1.0}, {"hidden_dims": (5,)}):
         assert shape(**change) != shape()
+
+
+def test_any_classifier_is_fitted_and_environments_go_where_they_are_taken():
+    given = table()
+    frame = replace(given, X=pd.DataFrame(given.X, columns=[f"x{j}" for j in range(given.X.shape[1])]))
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(StandardScaler(), ERMClassifier(epochs=1, random_state=0))
+        plain = make_pipeline(StandardScaler(), LogisticRegression())
+        fits = [LogisticRegression(), RollCallClassifier(), ERMClassifier(epochs=1, random_state=0), pipeline, plain]
+        assert fit_many(fits, frame) == [None] * len(fits)
+    assert list(fits[1].environments_) == given.environment_names
+    for classifier in (fits[0], fits[2], fits[3]):
+        assert list(classifier.feature_names_in_) == list(frame.X.columns)
+    np.testing.assert_array_equal(
+        fits[0].predict_proba(frame.X), LogisticRegression().fit(frame.X, given.y).predict_proba(frame.X)
+    )
+
+
+def test_a_fit_that_fails_is_named_and_its_neighbours_are_fitted():
+    fits = [ERMClassifier(epochs=1, random_state=0), BrokenClassifier(), ERMClassifier(epochs=0), CoinClassifier()]
+    errors = fit_many(fits, table(), raise_errors=False)
+    assert [type(error).__name__ for error in errors] == [
+        "NoneType",
+        "RuntimeError",
+        "InvalidParameterError",
+        "NoneType",
+    ]
+    fits[0].predict(table().X)
+    with pytest.raises(RuntimeError, match="the coin is lost"):
+        fit_many(fits, table())
+
+
+def test_rows_of_a_data_frame_are_selected_by_place_and_not_by_index():
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0]}, index=[2, 0, 1])
+    data = MultiEnvironmentData(
+        frame, pd.Series([10, 20, 30], index=[2, 0, 1]), pd.Series(list("abc"), index=[2, 0, 1])
+    )
+    chosen = data.select(np.array([0, 2]))
+    assert (chosen.X["x"].tolist(), chosen.y.tolist(), chosen.environments.tolist()) == ([1, 3], [10, 30], ["a", "c"])

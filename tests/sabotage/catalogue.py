@@ -6,11 +6,12 @@ from tests.sabotage import (
     finished,
     memory,
     numbers,
+    own_methods,
     refusals,
     saved_models,
     statistics,
     writes,
 )
 
-SECTIONS = (determinism, finished, writes, memory, refusals, execution, saved_models, numbers, statistics)
+SECTIONS = (determinism, finished, writes, memory, refusals, own_methods, execution, saved_models, numbers, statistics)
 SABOTAGES = tuple(sabotage for section in SECTIONS for sabotage in section.SABOTAGES)

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from eber import methods
 from eber.compare.methods import Effort, fit_method
 from eber.datasets.hospitals import draw_hospitals
 from eber.exceptions import ModelFileError
@@ -23,6 +24,7 @@ from eber.tables.model_folder import CARD_PAGE, CLASSIFIER_FOLDER, TABLE_FILE, T
 from eber.tables.prediction import predict_file
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.training import read_training_table
+from tests.own_methods import RelabelledClassifier
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::eber.exceptions.FitWarning"),
@@ -271,3 +273,15 @@ def test_a_baseline_predicts_labels_and_cannot_be_adapted(tmp_path: Path, new: P
     assert list(pd.read_csv(tmp_path / "p.csv")) == ["patient_id", "predicted", "p(0)", "p(1)"]
     with pytest.raises(ValueError, match="Only EBER"):
         predict_file(model, new, tmp_path / "p.csv", adapt=True)
+
+
+def test_a_folder_says_not_what_is_imported(tmp_path: Path, new: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model of one's own class is loaded where the class is registered; elsewhere the folder imports nothing."""
+    monkeypatch.setattr(methods, "_registered", {})
+    own = make(tmp_path, "tests.own_methods:RelabelledClassifier")
+    assert type(own.classifier) is RelabelledClassifier
+    own.save(tmp_path / "model")
+    assert type(TableModel.load(tmp_path / "model").classifier) is RelabelledClassifier
+    monkeypatch.setattr(methods, "_registered", {})
+    with pytest.raises(ModelFileError, match=r"tests.own_methods:RelabelledClassifier is of no method that is known"):
+        TableModel.load(tmp_path / "model")
