@@ -27,10 +27,10 @@ def trained() -> Preprocessing:
 
 
 def remarks(trained: Preprocessing, *batches: FeatureColumns) -> list[str]:
-    departures = UnlikeTraining(trained)
+    unlike = UnlikeTraining(trained)
     for batch in batches:
-        departures.count(batch)
-    return departures.sentences()
+        unlike.count(batch)
+    return unlike.sentences()
 
 
 def test_an_age_in_days_is_remarked_on(trained: Preprocessing) -> None:
@@ -62,9 +62,9 @@ def test_one_row_far_outside_is_enough_where_training_was_short() -> None:
 
 def test_millions_of_rows_are_judged_as_their_share_is(trained: Preprocessing) -> None:
     for share, remarked in ((0.04, 0), (0.06, 1)):
-        departures = UnlikeTraining(trained, 10_000_000, {"age": round(share * 10_000_000)})
-        departures.missing = {"age": 0, "ward": 0}
-        assert len(departures.sentences()) == remarked
+        unlike = UnlikeTraining(trained, 10_000_000, {"age": round(share * 10_000_000)})
+        unlike.missing = {"age": 0, "ward": 0}
+        assert len(unlike.sentences()) == remarked
 
 
 @pytest.mark.parametrize("rows", [1, 5, 40, 400])
