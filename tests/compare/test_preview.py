@@ -48,7 +48,7 @@ def test_as_many_fits_are_promised_as_are_made(
 def test_a_short_fit_is_scaled_by_steps_fits_folds_seeds_and_jobs(
     table: TrainingTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(preview, "_trial", lambda *_: (0.5, 128))  # two steps in half a second
+    monkeypatch.setattr(preview, "_time_short_fit", lambda *_: (0.5, 128))  # two steps in half a second
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
     monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0), raising=False)
     load = 0.0

@@ -16,7 +16,7 @@ from eber.datasets.base import MultiEnvironmentData
 from eber.datasets.microbiome import load_microbiome, log_abundance
 from eber.datasets.quasar import load_quasar
 from eber.leaks.audit import LeakAudit, LeakWarning, leak_audit
-from eber.leaks.near_rows import as_points, compare
+from eber.leaks.near_rows import as_points, measure_nearness
 
 Kind = Callable[[np.random.Generator], NDArray[np.float64]]
 
@@ -285,7 +285,7 @@ def test_the_ratio_follows_its_law_for_uniform_points() -> None:
     """With k = 2 and points on a line, r is uniform: d_1/d_2 with D = 1."""
     rng = np.random.default_rng(13)
     rows, queries = as_points(rng.random((4000, 1)), rng.uniform(0.1, 0.9, (4000, 1)), None)
-    found = compare(queries, rows, 2)
+    found = measure_nearness(queries, rows, 2)
     assert found is not None
     np.testing.assert_allclose(np.quantile(found.ratios, [0.1, 0.5, 0.9]), [0.1, 0.5, 0.9], atol=0.03)
 

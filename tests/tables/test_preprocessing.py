@@ -14,7 +14,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
-from eber.tables.preprocessing import FARTHEST, MAX_LEVELS, Preprocessing
+from eber.tables.preprocessing import MAX_LEVELS, MAX_STANDARDISED, Preprocessing
 from eber.tables.schema import Feature, FeatureKind, Schema
 from eber.tables.training import FeatureColumns
 
@@ -98,7 +98,7 @@ def test_test_rows_have_no_part_in_what_is_learned() -> None:
 def test_huge_values_stay_finite() -> None:
     columns, schema = one_column(np.array([1.0, 2.0, 3.0]), "numeric")
     X = Preprocessing.fit(columns, schema).transform(FeatureColumns({"x": np.array([1e300])}, 1))
-    assert X[0, 0] == FARTHEST
+    assert X[0, 0] == MAX_STANDARDISED
 
 
 def test_plain_data_and_back_gives_the_same_matrix() -> None:

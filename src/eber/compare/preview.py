@@ -19,9 +19,9 @@ from eber.model_selection import MAX_FOLDS, selection_folds
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.training import TrainingTable
 
-TRIAL_STEPS = 40
-TRIAL_ROWS = 2000
-TRIAL_TREES = 10
+TIMED_STEPS = 40
+TIMED_ROWS = 2000
+TIMED_TREES = 10
 WORKER_START = 4.0
 """Seconds until a worker process has imported what it needs."""
 
@@ -43,14 +43,14 @@ def expected_seconds(
     total, n_fits = 0.0, 0
     for method in methods:
         network = find_method(method).is_network
-        size = TRIAL_STEPS * BATCH_SIZE if network else TRIAL_ROWS
+        size = TIMED_STEPS * BATCH_SIZE if network else TIMED_ROWS
         # Twice: the first fit of a method pays for imports and caches that no other pays for.
-        seconds, n_tried = min(_trial(table, preprocessing, method, size, rng) for _ in range(2))
+        seconds, n_timed = min(_time_short_fit(table, preprocessing, method, size, rng) for _ in range(2))
         if network:
             steps = effort.epochs(round(n_train)) * np.ceil(n_train / BATCH_SIZE)
-            seconds *= fits_of(method, table, effort) * steps / np.ceil(n_tried / BATCH_SIZE)
+            seconds *= fits_of(method, table, effort) * steps / np.ceil(n_timed / BATCH_SIZE)
         else:
-            seconds *= max(1.0, n_train / n_tried)
+            seconds *= max(1.0, n_train / n_timed)
         total += seconds * n_folds * n_seeds
         n_fits += n_folds * n_seeds
     workers = min(jobs, n_fits)
@@ -77,18 +77,18 @@ def fits_of(method: str, table: TrainingTable, effort: Effort) -> int:
     return 1 + len(declared.grid(effort.penalty_weights)) * folds
 
 
-def _trial(
+def _time_short_fit(
     table: TrainingTable, preprocessing: Preprocessing, method: str, size: int, rng: np.random.Generator
 ) -> tuple[float, int]:
-    """Seconds that a fit of one pass takes, and the rows that it was tried on."""
-    rows = _trial_rows(table, size, rng)
+    """Seconds that a fit of one pass takes, and the rows that it was timed on."""
+    rows = _sample_rows(table, size, rng)
     X, y = preprocessing.transform(table.columns.select(rows)), table.y[rows]
     e = table.environments[rows]
     classifier = build(method, 0, epochs=1, n_environments=len(np.unique(e)), penalty_weight=1.0)
     share = 1.0
     if isinstance(classifier, HistGradientBoostingClassifier):  # tree after tree of the same cost
-        share = TRIAL_TREES / classifier.max_iter
-        classifier.set_params(max_iter=TRIAL_TREES)
+        share = TIMED_TREES / classifier.max_iter
+        classifier.set_params(max_iter=TIMED_TREES)
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a moment's fit has every sign of a bad one
@@ -99,7 +99,7 @@ def _trial(
     return (time.perf_counter() - start) / share, len(rows)
 
 
-def _trial_rows(table: TrainingTable, size: int, rng: np.random.Generator) -> np.ndarray:
+def _sample_rows(table: TrainingTable, size: int, rng: np.random.Generator) -> np.ndarray:
     """A random sample, with a row of every class in it."""
     order = rng.permutation(len(table))
     first = [order[np.argmax(table.y[order] == label)] for label in np.unique(table.y)]

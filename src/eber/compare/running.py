@@ -25,7 +25,7 @@ from eber.tables.preprocessing import Preprocessing
 from eber.tables.training import TrainingTable, fingerprint, read_training_table
 
 NAME = "compare"
-SHOWN_LATENTS = 400
+MAX_SHOWN_LATENTS = 400
 """Rows of a fold whose latent coordinates are kept for the picture."""
 
 
@@ -79,9 +79,9 @@ def run_cell(cell: Cell) -> Steps[CellResult]:
 def evaluate_fold(
     table: TrainingTable, held: NDArray[np.bool_], method: str, seed: int, effort: Effort
 ) -> Steps[CellResult]:
-    """Scores, times and what the report draws, of one method on held-out rows; a computation for `driving`.
+    """Scores, times and what the report draws, of one method on held-out rows.
 
-    Preprocessing is learned from the training rows alone.
+    Its fits are handed to :mod:`eber.runs.joint_fits`. Preprocessing is learned from the training rows alone.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def _look_inside(
     scores["trusted"] = float(adapted.adaptation_.trusted)
     split = classifier.explain_uncertainty(X)
     p_e = classifier.predict_environment_proba(X)
-    rows = np.sort(np.random.default_rng(seed).permutation(len(X))[:SHOWN_LATENTS])
+    rows = np.sort(np.random.default_rng(seed).permutation(len(X))[:MAX_SHOWN_LATENTS])
     return scores, {
         "environments": classifier.environments_.astype(str),
         "p_e": p_e.mean(0),

@@ -20,7 +20,7 @@ import pandas as pd
 from scipy import stats
 
 from eber.evaluation.metrics import METRICS, Metric, find_metric
-from eber.evaluation.significance import compare as compare_scores
+from eber.evaluation.significance import compare_with_reference
 from eber.evaluation.wording import LEVEL, listed, p_with_sign
 from eber.runs.cell import ADAPTED, MAIN
 from eber.runs.results import Results
@@ -218,7 +218,7 @@ def _test(rows: list[MethodSummary], metric: Metric) -> list[MethodSummary]:
     tests = {}
     for a, b in pairs:
         pair = {"a": scores[a], "b": scores[b]}
-        tests[a, b] = compare_scores(pair, "a", higher_is_better=bool(metric.higher_is_better))["b"]
+        tests[a, b] = compare_with_reference(pair, "a", higher_is_better=bool(metric.higher_is_better))["b"]
     family = [pair for pair in pairs if not math.isnan(tests[pair].p_value)]
     two_sided = [min(1.0, 2 * min(tests[pair].p_value, 1 - tests[pair].p_value)) for pair in family]
     corrected = stats.false_discovery_control(two_sided, method="by") if family else []

@@ -13,7 +13,7 @@ from eber.datasets.checks import optional_module
 _CHUNK = 2**14
 # The server may well answer the same request later.
 _PASSING = {408, 425, 429, 500, 502, 503, 504}
-_LONGEST_WAIT = 60.0
+_MAX_WAIT = 60.0
 
 
 class DownloadError(RuntimeError):
@@ -119,7 +119,7 @@ class ResumingDownloader:
         status = response.status_code
         if status in _PASSING:
             wanted = response.headers.get("Retry-After", "")
-            wait = min(float(wanted), _LONGEST_WAIT) if wanted.isdigit() else 0.0
+            wait = min(float(wanted), _MAX_WAIT) if wanted.isdigit() else 0.0
             raise _PassingTroubleError(f"the server answered {status} {response.reason}", wait)
         if status == 416:
             # The part is as long as the server's file, or longer, and cannot be continued.

@@ -53,7 +53,7 @@ class Comparison:
     reason: str = ""
 
 
-def compare(
+def compare_with_reference(
     scores: Mapping[str, Mapping[Unit, float]],
     reference: str,
     *,

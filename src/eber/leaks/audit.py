@@ -35,13 +35,13 @@ from eber.datasets.base import MultiEnvironmentData
 from eber.leaks.exact_copies import chance_of_copies, excess_of_copies
 from eber.leaks.findings import ADVICE, LeakFinding
 from eber.leaks.near_rows import (
-    Comparison,
     FloatArray,
     IntArray,
+    Nearness,
     Rows,
     Transform,
     as_points,
-    compare,
+    measure_nearness,
     tail_probability,
 )
 
@@ -179,7 +179,7 @@ def leak_audit(
             "audit compares rows with the same features."
         )
     rows, queries = as_points(train.X, held_out.X, transform)
-    found = compare(queries, rows, n_neighbors)
+    found = measure_nearness(queries, rows, n_neighbors)
     p_values = np.ones(len(queries))
     if found is not None:
         rng = np.random.default_rng(random_state)
@@ -205,23 +205,23 @@ def leak_audit(
 
 def _references(
     rows: Rows, environments: NDArray[Any], k: int, max_reference: int, rng: np.random.Generator
-) -> tuple[Comparison | None, Comparison | None]:
+) -> tuple[Nearness | None, Nearness | None]:
     """Training rows compared within their own environment, and with the other environments."""
     share = min(1.0, max_reference / len(rows))
     own, other = [], []
     for environment in np.unique(environments):
         inside = np.flatnonzero(environments == environment)
         drawn = rows.select(rng.choice(inside, size=int(np.ceil(share * len(inside))), replace=False))
-        own.append(compare(drawn, rows.select(inside), k, from_pool=True))
-        other.append(compare(drawn, rows.select(environments != environment), k))
+        own.append(measure_nearness(drawn, rows.select(inside), k, from_pool=True))
+        other.append(measure_nearness(drawn, rows.select(environments != environment), k))
     return _join(own), _join(other)
 
 
-def _join(parts: list[Comparison | None]) -> Comparison | None:
+def _join(parts: list[Nearness | None]) -> Nearness | None:
     usable = [part for part in parts if part is not None]
     if not usable:
         return None
-    return Comparison(
+    return Nearness(
         ratios=np.concatenate([part.ratios for part in usable]),
         copies=np.concatenate([part.copies for part in usable]),
         nearest=np.concatenate([part.nearest for part in usable]),
@@ -230,7 +230,7 @@ def _join(parts: list[Comparison | None]) -> Comparison | None:
 
 
 def _p_values(
-    found: Comparison, own: Comparison | None, other: Comparison | None, n_environments: int, dimensions: int
+    found: Nearness, own: Nearness | None, other: Nearness | None, n_environments: int, dimensions: int
 ) -> FloatArray:
     candidates = []
     if own is not None:

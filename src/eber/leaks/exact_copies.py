@@ -32,9 +32,9 @@ _CHANGED = 0.1
 # What is compared of very large data, drawn at random: rows whose most alike row is looked for, among how many, in how
 # many columns; and how many pairs at a time.
 _REFERENCE_ROWS = 500
-_MOST_ROWS = 20_000
-_MOST_COLUMNS = 256
-_MOST_PAIRS = 10_000_000
+_MAX_ROWS = 20_000
+_MAX_COLUMNS = 256
+_MAX_PAIRS = 10_000_000
 # The margin over different rows matters only where a row is not excused already.
 _EXCUSED = 0.05
 
@@ -78,7 +78,7 @@ class _Values:
         self.rng = rng
         self.columns: list[tuple[int, FloatArray, IntArray, FloatArray]] = []
         orders = set()
-        for j in _draw(rows.columns.shape[1], _MOST_COLUMNS, rng):
+        for j in _draw(rows.columns.shape[1], _MAX_COLUMNS, rng):
             values, place, counts = np.unique(rows.columns[:, j], return_inverse=True, return_counts=True)
             order = (place if place[0] <= place[-1] else place.max() - place).tobytes()
             if order in orders:
@@ -103,9 +103,9 @@ class _Values:
 
         Rows have values of training rows; where they are `inside`, they do not count in the shares of their values.
         """
-        pool = pool.select(_draw(len(pool), _MOST_ROWS, self.rng))
+        pool = pool.select(_draw(len(pool), _MAX_ROWS, self.rng))
         best = np.zeros(len(rows))
-        step = max(1, _MOST_PAIRS // len(pool))
+        step = max(1, _MAX_PAIRS // len(pool))
         for start in range(0, len(rows), step):
             part = rows.select(np.arange(start, min(start + step, len(rows))))
             score = np.zeros((len(part), len(pool)), dtype=np.float32)

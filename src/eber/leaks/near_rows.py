@@ -23,11 +23,11 @@ IntArray = NDArray[np.int64]
 Transform = Callable[[NDArray[Any]], NDArray[Any]]
 
 # Distances between longer rows are estimated from a random projection, which keeps small distances small.
-_MOST_COLUMNS = 256
+_MAX_COLUMNS = 256
 _PROJECTED_COLUMNS = 64
 # The lower tail of the reference is continued by a power law from this quantile on.
 _TAIL = 0.05
-_LEAST_TAIL_ROWS = 10
+_MIN_TAIL_ROWS = 10
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Nearness:
     """How near each of n rows lies to a pool.
 
     Parameters
@@ -103,14 +103,14 @@ def as_points(X_train: NDArray[Any], X_held_out: NDArray[Any], transform: Transf
     scale = A.std(axis=0) if transform is None and X_train.ndim == 2 else 1.0
     A, B = (A - (centre := A.mean(axis=0))) / scale, (B - centre) / scale
     points = A, B
-    if A.shape[1] > _MOST_COLUMNS:
+    if A.shape[1] > _MAX_COLUMNS:
         projection = GaussianRandomProjection(_PROJECTED_COLUMNS, random_state=0).fit(A)
         points = projection.transform(A), projection.transform(B)
     columns = np.where(missing[0], np.nan, A), np.where(missing[1], np.nan, B)
     return Rows(points[0], columns[0], keys[0]), Rows(points[1], columns[1], keys[1])
 
 
-def compare(rows: Rows, pool: Rows, k: int, *, from_pool: bool = False) -> Comparison | None:
+def measure_nearness(rows: Rows, pool: Rows, k: int, *, from_pool: bool = False) -> Nearness | None:
     """Compare rows with a pool.
 
     Parameters
@@ -126,7 +126,7 @@ def compare(rows: Rows, pool: Rows, k: int, *, from_pool: bool = False) -> Compa
 
     Returns
     -------
-    Comparison, or None when the pool has too few different rows, or nothing by which they differ.
+    Nearness, or None when the pool has too few different rows, or nothing by which they differ.
     """
     keys, first, counts = np.unique(pool.keys, return_index=True, return_counts=True)
     if len(keys) < k + 1 or not len(rows) or not pool.Z.shape[1]:
@@ -141,7 +141,7 @@ def compare(rows: Rows, pool: Rows, k: int, *, from_pool: bool = False) -> Compa
     shape = (len(rows), k)
     distances, neighbours = distances[~left_out].reshape(shape), neighbours[~left_out].reshape(shape)
     nearest = first[neighbours[:, 0]]
-    return Comparison(
+    return Nearness(
         # Different rows may be the same point, such as those that differ only in what is missing: no evidence.
         ratios=np.divide(distances[:, 0], distances[:, -1], out=np.ones(len(rows)), where=distances[:, -1] > 0),
         copies=copies,
@@ -150,7 +150,7 @@ def compare(rows: Rows, pool: Rows, k: int, *, from_pool: bool = False) -> Compa
     )
 
 
-def tail_probability(found: Comparison, reference: Comparison, dimensions: int) -> FloatArray:
+def tail_probability(found: Nearness, reference: Nearness, dimensions: int) -> FloatArray:
     """How often rows of the reference lie as near to their pool as each row found does to its own.
 
     Ratios are compared with those of reference rows without copies. Below their 5 % quantile t the share of smaller
@@ -165,7 +165,7 @@ def tail_probability(found: Comparison, reference: Comparison, dimensions: int) 
     """
     ratios = np.sort(reference.ratios[reference.copies == 0])
     n = len(ratios)
-    tail_rows = max(_LEAST_TAIL_ROWS, int(_TAIL * n))
+    tail_rows = max(_MIN_TAIL_ROWS, int(_TAIL * n))
     if n < 2 * tail_rows:
         return np.ones(len(found.ratios))
     t = ratios[tail_rows]

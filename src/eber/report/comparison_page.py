@@ -9,6 +9,7 @@ from eber.compare.record import ComparisonRecord
 from eber.compare.summary import ComparisonSummary
 from eber.io.files import write_atomically
 from eber.report import comparison_answers as answers
+from eber.report.alike_warnings import NUMBERS_AND_NAMES, alike_warnings
 from eber.report.charts import SYMBOLS, library
 from eber.report.comparison_tables import fold_table, ranking, ranking_caption
 from eber.report.environment_charts import class_marks, latent_charts, resemblance_chart, uncertainty_chart
@@ -19,7 +20,7 @@ from eber.report.templates import render
 from eber.runs.results import Results
 
 PAGE_METRICS = ("nll", "accuracy", "ece", "brier", "auroc")
-SHOWN_ENVIRONMENTS = 60
+MAX_SHOWN_ENVIRONMENTS = 60
 """Longer lists of environments are cut in the page; the scores' file has them all."""
 
 
@@ -59,8 +60,8 @@ def write_comparison_page(results: Results, record: ComparisonRecord, summary: C
         },
         marks=[{**mark, "text": SYMBOLS[mark["symbol"]]} for mark in class_marks(record.classes)],
         library=library(),
-        environments=list(record.environments.items())[:SHOWN_ENVIRONMENTS],
-        hidden_environments=max(len(record.environments) - SHOWN_ENVIRONMENTS, 0),
+        environments=list(record.environments.items())[:MAX_SHOWN_ENVIRONMENTS],
+        hidden_environments=max(len(record.environments) - MAX_SHOWN_ENVIRONMENTS, 0),
         warnings=_warnings(results),
         run=results.run,
     )
@@ -69,10 +70,6 @@ def write_comparison_page(results: Results, record: ComparisonRecord, summary: C
 
 
 def _warnings(results: Results) -> list[dict[str, Any]]:
-    """Warnings by method; those that differ in numbers or names alone are one, shown by the first."""
-    table = results.warnings
-    kind = table["message"].str.replace(r"\d[\d.e+-]*|'[^']*'", "#", regex=True)
-    return [
-        {"method": method, "fits": len(group), "message": group["message"].iloc[0]}
-        for (method, _), group in table.groupby(["method", kind], sort=False)
-    ]
+    """Warnings by method, each kind shown by its first."""
+    groups = alike_warnings(results.warnings, ["method"], NUMBERS_AND_NAMES)
+    return [{**group.iloc[0].to_dict(), "fits": len(group)} for group in groups]

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from eber.evaluation.wording import format_interval, format_p, format_signed
 from eber.io.files import write_atomically
+from eber.report.alike_warnings import alike_warnings
 from eber.report.figures import inline_svg, save_figure
 from eber.report.holdout_figure import draw_holdouts
 from eber.report.holdout_tables import holdouts_as_latex, holdouts_as_markdown, lay_out_advantages, lay_out_holdouts
@@ -161,13 +162,9 @@ def _tests(summary: Summary) -> list[dict[str, Any]]:
 
 
 def _warnings(results: Results) -> list[dict[str, Any]]:
-    """Warnings by setting and method; those that differ in their numbers alone are one, shown by its first."""
-    table = results.warnings
-    kind = table["message"].str.replace(r"\d[\d.e+-]*", "#", regex=True)
-    return [
-        {"setting": setting, "method": method, "seeds": group["seed"].nunique(), "message": group["message"].iloc[0]}
-        for (setting, method, _), group in table.groupby(["setting", "method", kind], sort=False)
-    ]
+    """Warnings by setting and method, each kind shown by its first."""
+    groups = alike_warnings(results.warnings, ["setting", "method"])
+    return [{**group.iloc[0].to_dict(), "seeds": group["seed"].nunique()} for group in groups]
 
 
 def _parameters(results: Results) -> list[dict[str, Any]]:

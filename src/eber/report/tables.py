@@ -14,7 +14,7 @@ from rich.text import Text
 
 from eber.evaluation.metrics import Quantity
 from eber.evaluation.wording import format_estimate, format_p
-from eber.runs.results import NOTABLE, Role, Row, Summary
+from eber.runs.results import MAX_USUAL_DEVIATION, Role, Row, Summary
 from eber.runs.spec import SECONDS
 from eber.runs.wording import caption, deviations, verdict
 
@@ -119,7 +119,7 @@ def _entry(row: Row, column: Quantity, best: bool) -> Entry:
     if column.name == SECONDS.name or math.isnan(estimate.deviation):  # times are of other machines
         return Entry(ours, paper, best=best)
     deviation = f"{estimate.deviation:+z.1f}".replace("-", "−")
-    return Entry(ours, paper, deviation, best, abs(estimate.deviation) > NOTABLE)
+    return Entry(ours, paper, deviation, best, abs(estimate.deviation) > MAX_USUAL_DEVIATION)
 
 
 def as_markdown(title: str, summaries: Iterable[Summary]) -> str:

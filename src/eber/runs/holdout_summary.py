@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from eber.evaluation.metrics import Quantity
-from eber.evaluation.significance import Comparison, compare
+from eber.evaluation.significance import Comparison, compare_with_reference
 from eber.runs.holdouts import held_out
 from eber.runs.results import ROLE_ORDER, Role, Summary
 from eber.runs.spec import Experiment, Holdouts
@@ -158,7 +158,9 @@ def _rows(
     against = scores[reference] if primary.higher_is_better is not None and reference in methods else None
     comparisons: Mapping[str, Comparison] = {}
     if against is not None:
-        comparisons = compare(methods, reference, higher_is_better=bool(primary.higher_is_better), unit="environment")
+        comparisons = compare_with_reference(
+            methods, reference, higher_is_better=bool(primary.higher_is_better), unit="environment"
+        )
     best = [primary.best({label: own[name] for label, own in methods.items()}) for name in finished]
     return tuple(
         HoldoutRow(

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from eber.evaluation.metrics import Quantity
-from eber.evaluation.significance import Comparison, compare
+from eber.evaluation.significance import Comparison, compare_with_reference
 from eber.io.spreadsheet_text import unescape_formula
 from eber.leaks.findings import ADVICE, LeakFinding
 from eber.runs.cell import LEAKED_ROWS, MAIN, PENALTY_WEIGHT, row_label
@@ -34,7 +34,7 @@ from eber.runs.spec import SECONDS, Experiment
 
 NO_LEAK = "Leak audit: no held-out row or subject was found that is clearly in the training data too."
 _FINDING_COLUMNS = tuple(field.name for field in fields(LeakFinding))
-NOTABLE = 2.0  # differences beyond so many of the paper's standard deviations are put into words
+MAX_USUAL_DEVIATION = 2.0  # differences beyond so many of the paper's standard deviations are put into words
 _PRINTED_DIGITS = 0.0005  # the paper prints three decimals: an sd of 0.000 is one below half of the last
 
 Role = Literal["oracle", "method", "variant"]
@@ -297,4 +297,4 @@ def _compare_methods(experiment: Experiment, scores: pd.DataFrame) -> dict[str, 
     }
     if primary.higher_is_better is None or experiment.reference_method not in by_method:
         return {}
-    return compare(by_method, experiment.reference_method, higher_is_better=primary.higher_is_better)
+    return compare_with_reference(by_method, experiment.reference_method, higher_is_better=primary.higher_is_better)

@@ -10,7 +10,7 @@ from typing import Any
 from eber.evaluation.metrics import Quantity
 from eber.evaluation.wording import LEVEL, format_estimate, listed, p_with_sign
 from eber.runs.holdout_summary import HoldoutSummary
-from eber.runs.results import NOTABLE, Estimate, Summary
+from eber.runs.results import MAX_USUAL_DEVIATION, Estimate, Summary
 from eber.runs.spec import SECONDS
 
 
@@ -58,7 +58,7 @@ def deviations(summary: Summary) -> list[str]:
         for column in summary.columns
         if column.name != SECONDS.name
         and column.name in row.estimates
-        and abs(row.estimates[column.name].deviation) > NOTABLE
+        and abs(row.estimates[column.name].deviation) > MAX_USUAL_DEVIATION
     ]
 
 

@@ -27,7 +27,7 @@ from eber.tables.schema import Feature, FeatureKind, Schema
 from eber.tables.training import FeatureColumns
 
 MAX_LEVELS = 30
-FARTHEST = 1e6
+MAX_STANDARDISED = 1e6
 """Standardised values are cut off here: beyond, they would not fit into float32 and mean no more than "far away"."""
 
 
@@ -208,7 +208,7 @@ def _fill_block(block: NDArray[np.float64], encoding: ColumnEncoding, column: An
             filled = np.where(missing, encoding.fill, column)
             with np.errstate(over="ignore"):
                 standardised = filled if encoding.kind == "boolean" else (filled - encoding.mean) / encoding.scale
-            block[:, 0] = np.clip(standardised, -FARTHEST, FARTHEST)
+            block[:, 0] = np.clip(standardised, -MAX_STANDARDISED, MAX_STANDARDISED)
     if encoding.indicator:
         block[:, -1] = missing
 

@@ -22,7 +22,7 @@ from eber.tables.training import FeatureColumns
 MIN_SHARE = 0.05
 CHANCE = 0.01
 """Rows that are alike give a remark on a column no more often than this."""
-ENOUGH_ROWS = 2000
+MAX_JUDGED_ROWS = 2000
 """More rows are judged by their share in so many, which says hardly less and is quick to work out."""
 
 
@@ -103,6 +103,6 @@ def _add(totals: dict[str, int], name: str, number: int) -> None:
 
 def _by_chance(number: int, rows: int, a: int, b: int) -> float:
     """How probable so many of the rows, or more, are when their share is drawn from Beta(a, b)."""
-    if rows > ENOUGH_ROWS:
-        number, rows = number * ENOUGH_ROWS // rows, ENOUGH_ROWS
+    if rows > MAX_JUDGED_ROWS:
+        number, rows = number * MAX_JUDGED_ROWS // rows, MAX_JUDGED_ROWS
     return float(betabinom.sf(number - 1, rows, a, b))

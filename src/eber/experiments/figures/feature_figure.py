@@ -15,7 +15,7 @@ from eber.report.figures import INK, PALETTE, style
 from eber.runs.figure import ReportFigure
 
 _BINS = 40
-_SHOWN = (0.005, 0.995)  # quantiles of the training rows between which an axis runs
+_SHOWN_QUANTILES = (0.005, 0.995)  # quantiles of the training rows between which an axis runs
 
 
 def draw_assigned_features(
@@ -42,7 +42,7 @@ def draw_assigned_features(
         figure = Figure(figsize=(2.3 * len(names), 1.5 * len(feature_names) + 0.5))
         panels = figure.subplots(len(feature_names), len(names), sharex="row", sharey="row", squeeze=False)
         for row, feature in enumerate(feature_names):
-            low, high = np.quantile(train.X[:, row], _SHOWN)
+            low, high = np.quantile(train.X[:, row], _SHOWN_QUANTILES)
             edges = np.linspace(low, high, _BINS + 1)
             for column, name in enumerate(names):
                 axes = panels[row, column]
