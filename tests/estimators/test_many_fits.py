@@ -144,7 +144,7 @@ def test_only_what_leaves_a_step_as_it_is_may_differ_within_a_stack():
 
     def shape(**parameters):
         classifier = VRExClassifier(**parameters)
-        return classifier._begin(*given, 0, torch.Generator()).shape
+        return classifier._begin(given.X, given.y, given.environments, 0, torch.Generator()).shape
 
     assert shape(random_state=1) == shape(random_state=2, penalty_weight=5.0, verbose=1, n_threads=2)
     for change in ({"learning_rate": 0.1}, {"batch_size": 8}, {"epochs": 2}, {"clip_norm": 1.0}, {"hidden_dims": (5,)}):
