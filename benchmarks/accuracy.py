@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from eber import EBERClassifier
 from eber.datasets.parametric import ParametricParameters, draw
 from eber.evaluation.metrics import score
 
-WAYS: dict[str, dict[str, object]] = {
+WAYS: dict[str, dict[str, Any]] = {
     "exact": {"coupling": "exact"},
     "sampled couplings": {"coupling": "sampled"},
     "36 pseudo-environments": {"pseudo_environments": 36},

@@ -40,7 +40,7 @@ class RollCallClassifier(CoinClassifier):
 
     method_name = "Roll call"
 
-    def fit(self, X: Any, y: NDArray[Any], *, environments: NDArray[Any]) -> Self:
+    def fit(self, X: Any, y: NDArray[Any], *, environments: NDArray[Any]) -> Self:  # type: ignore[override] # asks more
         self.environments_ = np.unique(environments)
         return super().fit(X, y)
 

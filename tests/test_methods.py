@@ -20,6 +20,7 @@ from eber import ERMClassifier, methods
 from eber.datasets.hospitals import draw_hospitals
 from eber.experiments.parametric import EXPERIMENT as PARAMETRIC
 from eber.methods import BUILT_IN, Method, all_methods, find_method, register_method
+from eber.runs.cell import CellResult
 from eber.runs.joint_fits import run_alone
 from eber.runs.runner import run
 from eber.runs.workers import WorkerPool
@@ -169,7 +170,9 @@ def test_a_method_that_an_experiment_does_not_list_is_run_as_itself(classifier: 
     experiment, (name,) = PARAMETRIC.with_methods([method.name.upper()])
     assert name == method.name
     assert experiment.methods == (*PARAMETRIC.methods, name)
-    result = run_alone(experiment.run_cell(experiment.cell("baseline", name, 0, SMALL, "")))
+    steps = experiment.run_cell(experiment.cell("baseline", name, 0, SMALL, ""))
+    assert not isinstance(steps, CellResult)
+    result = run_alone(steps)
     assert result.scores["main"]["nll"] == pytest.approx(math.log(2), abs=1e-12)
     assert result.scores["main"].get("penalty_weight", 1.0) == 1.0
 

@@ -105,10 +105,10 @@ def test_a_fit_neither_reads_nor_changes_the_global_generators(rows):
     for seed in (1, 2):
         torch.manual_seed(seed)
         np.random.seed(seed)  # noqa: NPY002  the legacy generator is what must be left alone
-        torch_before, numpy_before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
+        torch_before, numpy_before = torch.get_rng_state(), np.random.get_state(legacy=False)["state"]["key"].copy()  # noqa: NPY002
         fits.append(fit(EBERClassifier(epochs=1, random_state=0), rows))
         assert torch.equal(torch.get_rng_state(), torch_before)
-        np.testing.assert_array_equal(np.random.get_state()[1], numpy_before)  # noqa: NPY002
+        np.testing.assert_array_equal(np.random.get_state(legacy=False)["state"]["key"], numpy_before)  # noqa: NPY002
     assert_same_weights(*map(weights, fits))
 
 
@@ -222,6 +222,7 @@ def test_the_history_is_the_mean_over_rows_and_not_over_batches():
     settings = TrainingSettings(epochs=1, batch_size=8, learning_rate=1e-12)
     expected = (module(data.x)[:, 0] - data.y).square().mean().item()
     (history,) = train([module], Regression(), [data], settings, [torch.Generator().manual_seed(0)])
+    assert isinstance(history, list)
     assert history[0]["loss"] == history[0]["error"] == pytest.approx(expected, rel=1e-5)
 
 

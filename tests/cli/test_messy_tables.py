@@ -123,7 +123,7 @@ def test_what_cannot_be_held_out_is_said(
 def test_wide_and_many_valued_tables_are_fitted(
     make: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = messy_tables.csv(make)(tmp_path)  # type: ignore[arg-type]
+    path = messy_tables.csv(make)(tmp_path)
     options = ["--quick", "--no-scores", "--method", "erm", "--out", tmp_path / "model"]
     assert eber(monkeypatch, "fit", path, *NAMES, *options) == 0
     assert eber(monkeypatch, "predict", tmp_path / "model", path, "--out", tmp_path / "p.parquet") == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -38,7 +39,12 @@ def test_as_many_fits_are_promised_as_are_made(
 ) -> None:
     made = []
     complete = IRMClassifier._complete
-    monkeypatch.setattr(IRMClassifier, "_complete", lambda self, *a: (made.append(1), complete(self, *a))[1])
+
+    def counted(*arguments: Any) -> None:
+        made.append(1)
+        complete(*arguments)
+
+    monkeypatch.setattr(IRMClassifier, "_complete", counted)
     effort = replace(EFFORT, selection=rule)
     run_alone(evaluate_fold(table, table.environments == "a", "IRM", 0, effort))
     assert preview.fits_of("IRM", table, effort) == len(made)
@@ -50,8 +56,8 @@ def test_a_short_fit_is_scaled_by_steps_fits_folds_seeds_and_jobs(
 ) -> None:
     monkeypatch.setattr(preview, "_time_short_fit", lambda *_: (0.5, 128))  # two steps in half a second
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
-    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0), raising=False)
     load = 0.0
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0), raising=False)
     plan = plan_folds(table.y, table.environments)
     expected = preview.expected_seconds(table, ["ERM", "IRM"], plan, n_seeds=3, effort=EFFORT, jobs=2)
     steps = EFFORT.epochs(120) * 2  # two batches of at most 64 rows in 120

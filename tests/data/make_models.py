@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,13 @@ from eber.tables.preprocessing import Preprocessing
 from eber.tables.training import read_training_table
 
 FOLDER = Path(__file__).parent / "models-v1"
-SMALL = {"hidden_dims": (5,), "representation_dim": 4, "epochs": 3, "learning_rate": 0.01, "random_state": 0}
+SMALL: dict[str, Any] = {
+    "hidden_dims": (5,),
+    "representation_dim": 4,
+    "epochs": 3,
+    "learning_rate": 0.01,
+    "random_state": 0,
+}
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(120, 3))
@@ -34,7 +41,7 @@ images = rng.random((60, 2, 8, 8))
 digits = (images[:, 0].mean((1, 2)) > 0.5).astype(int)
 
 
-def keep(name: str, model: object, rows: np.ndarray) -> None:
+def keep(name: str, model: Any, rows: np.ndarray) -> None:
     """Save a fitted classifier with some rows and its answers to them."""
     model.save(FOLDER / name)
     answers = {"X": rows[:20], "proba": model.predict_proba(rows[:20]), "transform": model.transform(rows[:20])}

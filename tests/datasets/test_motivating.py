@@ -1,5 +1,7 @@
 """The motivating example: both propositions, by simulation and against brute force."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -157,7 +159,7 @@ def test_errors_against_m_agree_with_brute_force(monkeypatch):
 
 
 def test_the_figure_is_the_same_for_the_same_seed():
-    small = {"m_convergence": (5, 10), "repetitions": 3, "draws": 100}
+    small: dict[str, Any] = {"m_convergence": (5, 10), "repetitions": 3, "draws": 100}
     first, again, other = (run_motivating(random_state=s, **small) for s in (1, 1, 2))
     np.testing.assert_array_equal(first.convergence.uniform, again.convergence.uniform)
     np.testing.assert_array_equal(first.pi, again.pi)

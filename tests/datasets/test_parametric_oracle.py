@@ -59,8 +59,8 @@ def test_bayes_x_agrees_with_brute_force(small):
     sd = np.hypot(SMALL.sigma_z, SMALL.sigma_delta)
     expected = []
     for x in X:
-        z, log_joint = zip(*(brute_force(x, SMALL.Delta * b + SMALL.phi_0, sd) for b in SMALL.branches), strict=True)
-        z, log_joint = np.concatenate(z), np.concatenate(log_joint)
+        parts = zip(*(brute_force(x, SMALL.Delta * b + SMALL.phi_0, sd) for b in SMALL.branches), strict=True)
+        z, log_joint = map(np.concatenate, parts)
         expected.append(np.sum(np.exp(log_joint - logsumexp(log_joint)) * expit(4 * np.sin(z / 2))))
     np.testing.assert_allclose(oracle.bayes_x(X)[:, 1], expected, rtol=1e-10)
     np.testing.assert_allclose(oracle.bayes_x(X).sum(axis=1), 1, rtol=1e-12)
@@ -161,8 +161,8 @@ def test_predictions_from_the_posteriors_are_the_bayes_rule_of_the_training_envi
     p_y1_given_xe = expected_p_y1[:, 0] / (1 + expected_p_y1[:, 0] - expected_p_y1[:, 1])
     predicted = np.sum(oracle.environment_proba(X) * p_y1_given_xe, axis=1)
     for x, proba in zip(X, predicted, strict=True):
-        z, log_joint = zip(*(brute_force(x, centre, SMALL.sigma_z) for centre in sample.centres), strict=True)
-        z, log_joint = np.concatenate(z), np.concatenate(log_joint)
+        parts = zip(*(brute_force(x, centre, SMALL.sigma_z) for centre in sample.centres), strict=True)
+        z, log_joint = map(np.concatenate, parts)
         bayes = np.sum(np.exp(log_joint - logsumexp(log_joint)) * expit(4 * np.sin(z / 2)))
         assert proba == pytest.approx(bayes, rel=1e-8)
 
@@ -189,7 +189,7 @@ def test_working_in_blocks_changes_nothing(small, monkeypatch):
 @settings(max_examples=40, deadline=None)
 @given(x=st.tuples(*[st.integers(-3000, 3000).map(lambda thousandths: thousandths / 1000)] * 3))
 def test_oracles_are_probabilities_at_any_x_and_never_underflow(x):
-    oracle = ParametricOracle(SMALL, SMALL.Delta * np.arange(-3, 3) + SMALL.phi_0)
+    oracle = ParametricOracle(SMALL, SMALL.Delta * np.arange(-3.0, 3.0) + SMALL.phi_0)
     X = np.array([[*x, 0.0]])
     with np.errstate(all="raise"):
         for proba in (oracle.bayes_x(X), oracle.environment_proba(X)):

@@ -1,5 +1,7 @@
 """Feature extractors: images, modules of one's own, and what they may not do."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -72,10 +74,11 @@ def test_images_and_tables_are_not_confused():
 
 
 def test_a_featurizer_that_does_not_fit_is_refused():
+    not_a_module: Any = lambda shape, width: torch.tanh  # noqa: E731
     with pytest.raises(ValueError, match=r"maps 2 rows to shape \(2, 7\); .*representation_dim=32"):
         EBERClassifier(featurizer=lambda shape, width: nn.Linear(4, 7)).fit(X, y, environments=e)
     with pytest.raises(TypeError, match=r"must return a torch.nn.Module, got builtin"):
-        EBERClassifier(featurizer=lambda shape, width: torch.tanh).fit(X, y, environments=e)
+        EBERClassifier(featurizer=not_a_module).fit(X, y, environments=e)
 
 
 class Watched(nn.Module):
@@ -85,7 +88,7 @@ class Watched(nn.Module):
 
     def __init__(self, input_shape, representation_dim):
         super().__init__()
-        self.wide, self.narrow = nn.Linear(*input_shape, 500), nn.Linear(500, representation_dim)
+        self.wide, self.narrow = nn.Linear(input_shape[0], 500), nn.Linear(500, representation_dim)
 
     def forward(self, x):
         hidden = torch.tanh(self.wide(x))
@@ -138,7 +141,7 @@ def test_batch_norm_with_a_last_batch_of_one_row_is_refused_before_training():
 
 
 def frozen(input_shape, representation_dim):
-    return nn.Sequential(nn.Linear(*input_shape, representation_dim), nn.ReLU()).requires_grad_(False)
+    return nn.Sequential(nn.Linear(input_shape[0], representation_dim), nn.ReLU()).requires_grad_(False)
 
 
 @pytest.mark.parametrize("featurizer", [frozen, lambda input_shape, representation_dim: nn.Identity()])
@@ -157,11 +160,11 @@ def test_a_featurizer_without_anything_to_learn_stays_as_it_is(classifier, featu
 
 
 def test_a_module_that_the_callable_keeps_is_neither_trained_nor_shared():
-    kept = nn.Sequential(nn.Linear(X.shape[1], 4), nn.ReLU())
-    before = kept[0].weight.clone()
+    layer = nn.Linear(X.shape[1], 4)
+    kept, before = nn.Sequential(layer, nn.ReLU()), layer.weight.clone()
     clf = EBERClassifier(featurizer=lambda shape, width: kept, representation_dim=4, epochs=1, random_state=0)
     first = clf.fit(X, y, environments=e).predict_proba(X)
-    assert torch.equal(kept[0].weight, before)
+    assert torch.equal(layer.weight, before)
     assert clf.module_.g.extractor is not clf.module_.h.extractor
     np.testing.assert_array_equal(clf.fit(X, y, environments=e).predict_proba(X), first)
 

@@ -27,7 +27,7 @@ def quick(classifier=EBERClassifier, **parameters):
     return classifier(**{"epochs": 1, "random_state": 0, **parameters})
 
 
-reference = {}
+reference: dict[type, np.ndarray] = {}
 
 
 def reference_proba(classifier):
@@ -201,7 +201,7 @@ def test_environments_of_another_shape_are_refused(environments, message):
 def test_without_environments_all_rows_are_one_with_a_warning(classifier):
     with pytest.warns(EnvironmentWarning, match=f"{classifier.__name__}.fit got no environments") as caught:
         model = quick(classifier).fit(X, y)
-    assert caught[0].filename == inspect.getfile(inspect.currentframe())  # it points at who called
+    assert caught[0].filename == __file__  # it points at who called
     assert model.environments_.tolist() == ["all"]
     assert np.all(np.isfinite(model.predict_proba(X)))
 

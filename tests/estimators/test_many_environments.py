@@ -70,6 +70,7 @@ def test_environments_of_the_data_keep_their_columns(data, shared):
 def test_the_probability_of_an_environment_sums_over_its_pseudo_environments():
     """By hand: p(observed|x) = sum_c p(c|x) p(observed|c), and Bayes' rule for the components that stand for it."""
     module = make_networks(0, m=3, n_observed=5)
+    assert module.membership is not None
     x, e = torch.randn(4, 4, dtype=torch.float64), torch.tensor([0, 4, 2, 2])
     with torch.no_grad():
         log_h = module.log_p_e_given_x(x)

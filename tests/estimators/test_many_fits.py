@@ -3,6 +3,7 @@
 import functools
 import itertools
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -174,7 +175,12 @@ def test_any_classifier_is_fitted_and_environments_go_where_they_are_taken():
 
 
 def test_a_fit_that_fails_is_named_and_its_neighbours_are_fitted():
-    fits = [ERMClassifier(epochs=1, random_state=0), BrokenClassifier(), ERMClassifier(epochs=0), CoinClassifier()]
+    fits: list[Any] = [
+        ERMClassifier(epochs=1, random_state=0),
+        BrokenClassifier(),
+        ERMClassifier(epochs=0),
+        CoinClassifier(),
+    ]
     errors = fit_many(fits, table(), raise_errors=False)
     assert [type(error).__name__ for error in errors] == [
         "NoneType",

@@ -161,7 +161,7 @@ def test_a_loaded_classifier_can_be_saved_and_fitted_again(saved, table, tmp_pat
 
 
 def custom(input_shape, representation_dim):
-    return nn.Sequential(nn.Linear(*input_shape, 6), nn.BatchNorm1d(6), nn.Tanh(), nn.Linear(6, representation_dim))
+    return nn.Sequential(nn.Linear(input_shape[0], 6), nn.BatchNorm1d(6), nn.Tanh(), nn.Linear(6, representation_dim))
 
 
 def test_a_featurizer_of_ones_own_is_passed_again(table, tmp_path):
@@ -175,7 +175,7 @@ def test_a_featurizer_of_ones_own_is_passed_again(table, tmp_path):
     ):
         EBERClassifier.load(tmp_path)
     with pytest.raises(ModelFileError, match="does not describe a model of class EBERClassifier"):
-        EBERClassifier.load(tmp_path, featurizer=lambda input_shape, width: nn.Linear(*input_shape, width))
+        EBERClassifier.load(tmp_path, featurizer=lambda input_shape, width: nn.Linear(input_shape[0], width))
 
 
 class Tied(nn.Module):

@@ -8,10 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.patches import Patch, Rectangle
 from numpy.typing import NDArray
 
 from eber.experiments.agreement import Agreement, agreement
 from eber.experiments.figures.agreement_figure import draw_agreement
+
+
+def height_of(bar: Patch) -> float:
+    assert isinstance(bar, Rectangle)
+    return bar.get_height()
 
 
 def rows(text: str) -> NDArray[np.bool_]:
@@ -61,9 +67,9 @@ def test_the_figure_tells_its_numbers_and_survives_empty_shares() -> None:
     assert "All right: 0.50; all wrong: 0.20" in figure.alternative
     assert "ERM 0.25 where EBER is right, 0.75 where it is wrong" in figure.alternative
     left, middle, right = figure.figure.axes
-    assert [bar.get_height() for bar in left.patches] == [0.5, 0.2]
-    assert middle.patches[0].get_height() == 0.25
-    assert right.patches[0].get_height() == 0.75
+    assert [height_of(bar) for bar in left.patches] == [0.5, 0.2]
+    assert height_of(middle.patches[0]) == 0.25
+    assert height_of(right.patches[0]) == 0.75
 
 
 def test_a_seed_without_such_rows_does_not_hide_the_others() -> None:

@@ -52,7 +52,9 @@ NAMES = ("colored-mnist", "quasar", "microbiome", "sepsis")
 def run_small(experiment: Experiment, method: str, data_dir: Path, setting: str = "", **changes: Any) -> CellResult:
     setting = setting or next(iter(experiment.settings))
     cell = experiment.cell(setting, method, 0, changes, data="test")
-    result = run_alone(experiment.run_cell(replace(cell, data_dir=data_dir)))
+    steps = experiment.run_cell(replace(cell, data_dir=data_dir))
+    assert not isinstance(steps, CellResult)
+    result = run_alone(steps)
     experiment.check_result(cell, result)
     return result
 
@@ -172,7 +174,8 @@ def test_cohorts_with_common_subjects_are_never_on_both_sides_of_a_hold_out() ->
     for setting in hold_out_settings(microbiome.EXPERIMENT):
         changes = microbiome.EXPERIMENT.settings[setting]
         partner = {"crc_baxter": "crc_zackular", "crc_zackular": "crc_baxter"}.get(str(changes["held_out"]))
-        assert partner not in changes["train"]
+        assert isinstance(train := changes["train"], tuple)
+        assert partner not in train
 
 
 # On the real files
@@ -283,7 +286,7 @@ def test_quasar_small(data_dir: Path) -> None:
 
 
 def test_sepsis_small(data_dir: Path) -> None:
-    small = {"max_per_source": 2000, "epochs": 1}
+    small: dict[str, Any] = {"max_per_source": 2000, "epochs": 1}
     for method in ("EBER", "ERM"):
         result = run_small(sepsis.EXPERIMENT, method, data_dir, **small)
         assert set(result.scores[MAIN]) >= {"auroc", "auprc", "ece", "nll"}
@@ -294,7 +297,7 @@ def test_sepsis_small(data_dir: Path) -> None:
 
 
 def test_colored_mnist_small(data_dir: Path) -> None:
-    small = {"n_train": 40, "n_test": 60, "epochs": 1, "representation_dim": 4}
+    small: dict[str, Any] = {"n_train": 40, "n_test": 60, "epochs": 1, "representation_dim": 4}
     for method in ("EBER", "ERM"):
         result = run_small(colored_mnist.EXPERIMENT, method, data_dir, **small)
         assert len(result.arrays["correct"]) == 60

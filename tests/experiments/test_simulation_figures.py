@@ -21,6 +21,11 @@ def oracle():
     return ParametricOracle(p, draw(p, random_state=0).centres)
 
 
+def values_of(axes):
+    """What a panel shows as colours."""
+    return np.asarray(axes.collections[0].get_array())
+
+
 def written(figure):
     file = io.BytesIO()
     figure.savefig(file, format="png", dpi=40)
@@ -42,11 +47,11 @@ def test_the_label_figure_shows_bayes_x_beside_each_predictor(oracle):
     figure = label_probability_figure(oracle, {"constant": lambda X: np.full((len(X), 2), 0.5)})
     lines, bayes, constant, _ = figure.axes
     assert [line.get_label() for line in lines.lines] == ["Bayes-x", "constant"]
-    curve = lines.lines[0].get_ydata()
+    curve = np.asarray(lines.lines[0].get_ydata())
     # Five changes of branch, at each of which the label turns over.
     assert np.sum(np.diff(curve > 0.5)) == 5
     assert (bayes.get_title("left"), constant.get_title("left")) == ("Bayes-x", "constant")
-    assert set(np.unique(constant.collections[0].get_array())) == {0.5}
+    assert set(np.unique(values_of(constant))) == {0.5}
     assert written(figure)
 
 
@@ -57,8 +62,8 @@ def test_the_environment_figure_orders_environments_by_centre(oracle):
         lambda X: oracle.environment_proba(X)[:, shuffled],
     )
     true, learned, _ = figure.axes
-    np.testing.assert_allclose(true.collections[0].get_array(), learned.collections[0].get_array(), rtol=1e-6)
-    most_probable = np.argmax(true.collections[0].get_array(), axis=0)
+    np.testing.assert_allclose(values_of(true), values_of(learned), rtol=1e-6)
+    most_probable = np.argmax(values_of(true), axis=0)
     assert most_probable[0] < 2
     assert most_probable[-1] >= 10
     assert written(figure)

@@ -2,6 +2,7 @@
 
 import copy
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -189,7 +190,7 @@ def test_every_diagnostic_has_a_name_of_its_own(good):
 
 
 def test_a_saved_diagnostic_is_known_by_its_key_or_as_at_first_by_its_name():
-    figures = {"value": 1.0, "threshold": 2.0, "alarming": False, "advice": "none"}
+    figures: dict[str, Any] = {"value": 1.0, "threshold": 2.0, "alarming": False, "advice": "none"}
     expected = Diagnostic(TEMPERATURE, **figures)
     assert Diagnostic.from_saved(key=TEMPERATURE, **figures) == expected
     assert Diagnostic.from_saved(name="temperature of p(e|x)", **figures) == expected

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -97,7 +99,8 @@ def test_fishr_smooths_as_a_discounted_sum() -> None:
     for seed in range(3):
         _, batch = make(seed, 2, 12)
         batch = Batch(batch.x, batch.y, torch.arange(12) % 2)
-        _, (v,) = gradient_variances(*(t.detach()[None] for t in module(batch.x)), batch.y[None], batch.e[None], 2)
+        features, logits = (t.detach()[None] for t in module(batch.x))
+        _, (v,) = gradient_variances(features, logits, batch.y[None], batch.e[None], 2)
         sums = v if sums is None else v + 0.95 * sums
         penalties.append(float((sums - sums.mean(0)).square().mean()))
         result = evaluate(objective, module, batch, seed)
@@ -134,7 +137,7 @@ def test_penalty_has_its_initial_weight_until_annealing_ends(objective: type, be
     assert at[5] == pytest.approx(10.0)
 
 
-METHODS = {
+METHODS: dict[str, Callable[[tuple[float, ...]], Objective]] = {
     "ERM": lambda weights: ERMObjective(),
     "IRM": lambda weights: IRMObjective(PenaltySchedule(weights), 3),
     "V-REx": lambda weights: VRExObjective(PenaltySchedule(weights), 3),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import product
+from typing import Any
 
 import pytest
 import torch
@@ -22,7 +23,7 @@ from eber.objectives.fused.sampled_mixture import SampledMixture
 from tests.small_networks import make_batch, make_networks
 
 
-def by_concatenation(network: nn.Module, x: torch.Tensor) -> torch.Tensor:
+def by_concatenation(network: Any, x: torch.Tensor) -> torch.Tensor:
     """What a conditional network means: plain layers on [x; one-hot contexts], one combination at a time.
 
     Without a layer before the head, each combination has a linear map of its own.
@@ -56,7 +57,7 @@ def by_concatenation(network: nn.Module, x: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize("contexts", [(5,), (2, 5)])
 @pytest.mark.parametrize("hidden_dims", [(5,), (5, 4, 3)])
 def test_conditional_network_means_plain_layers(
-    featurizer: object,
+    featurizer: Any,
     contexts: tuple[int, ...],
     hidden_dims: tuple[int, ...],
     block: int,
@@ -65,7 +66,7 @@ def test_conditional_network_means_plain_layers(
     """Whether its activations are worked out at once, in blocks of unequal size, or one environment at a time."""
     monkeypatch.setattr("eber.nn.context_blocks.BLOCK", block)
     network = build_network(
-        featurizer,  # type: ignore[arg-type]
+        featurizer,
         (4,),
         contexts,
         2,
@@ -96,18 +97,19 @@ def test_conditional_mlp_passes_gradcheck(
     layers = [leaf(*shape) for _ in range(n_layers - 1) for shape in ((4, 4), (4,))]
     layout = MLPLayout(len(contexts), linear_representation, n_layers)
     parameters = [*(leaf(4, size) for size in contexts), leaf(4, 3), leaf(4), *layers, leaf(2, 4), leaf(2)]
-    assert torch.autograd.gradcheck(ConditionalMLP.apply, (leaf(6, 3), layout, *parameters))
+    assert torch.autograd.gradcheck(lambda x, *rest: ConditionalMLP.apply(x, layout, *rest), (leaf(6, 3), *parameters))
 
 
 @pytest.mark.parametrize("heads", [(), (3,), (2, 3)])
 def test_heads_alone_pass_gradcheck(heads: tuple[int, ...]) -> None:
     g = torch.Generator().manual_seed(1)
     shapes = ((6, 3), (2 * math.prod(heads), 3), (2 * math.prod(heads),))
+    layout = MLPLayout(0, False, 0, heads)
     leaves = [torch.randn(*shape, generator=g, dtype=torch.float64, requires_grad=True) for shape in shapes]
-    assert torch.autograd.gradcheck(ConditionalMLP.apply, (leaves[0], MLPLayout(0, False, 0, heads), *leaves[1:]))
+    assert torch.autograd.gradcheck(lambda x, *rest: ConditionalMLP.apply(x, layout, *rest), leaves)
 
 
-CASES = {
+CASES: dict[str, dict[str, Any]] = {
     "default": {},
     "three classes, two dimensions, deep decoder": {"K": 3, "L": 2, "decoder_hidden_dims": (4,)},
     "no bounds": {"latent_bounds": None},
@@ -128,14 +130,14 @@ def one_model(batch: Batch) -> Batch:
 
 @pytest.mark.parametrize("case", CASES)
 def test_fused_objective_equals_the_readable_one_in_value_terms_and_gradient(case: str) -> None:
-    options = {"K": 2, "m": 3, "L": 1, **CASES[case]}
+    options: dict[str, Any] = {"K": 2, "m": 3, "L": 1, **CASES[case]}
     supplied = options.pop("supplied", False)
-    module = make_networks(6, **options)  # type: ignore[arg-type]
-    batch = make_batch(6, K=options["K"], m=options.get("n_observed", options["m"]), B=9)  # type: ignore[arg-type]
+    module = make_networks(6, **options)
+    batch = make_batch(6, K=options["K"], m=options.get("n_observed", options["m"]), B=9)
     if supplied:
         batch = Batch(batch.x, batch.y, batch.e, torch.log_softmax(torch.randn(3, 9, dtype=torch.float64), 0))
     stack, results = ModuleStack([module]), []
-    readable = ModelByModel(EBERObjective("stratified", ExpectationRule(options["L"]), 1.3, 0.6))  # type: ignore[arg-type]
+    readable = ModelByModel(EBERObjective("stratified", ExpectationRule(options["L"]), 1.3, 0.6))
     for objective in (readable, FusedEBERObjective(1.3, 0.6)):
         stack.gradient.zero_()
         result = objective(stack, one_model(batch), 0, [torch.Generator().manual_seed(3)])
@@ -174,10 +176,10 @@ def test_models_side_by_side_have_the_terms_and_gradients_they_have_alone(
     case: str, sampled: bool, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("eber.nn.context_blocks.BLOCK", block)
-    options = {"K": 2, "m": 3, "L": 1, **CASES[case]}
+    options: dict[str, Any] = {"K": 2, "m": 3, "L": 1, **CASES[case]}
     supplied = options.pop("supplied", False)
-    models = [make_networks(seed, **options) for seed in range(3)]  # type: ignore[arg-type]
-    batches = [make_batch(seed, K=options["K"], m=3, B=9) for seed in range(3)]  # type: ignore[arg-type]
+    models = [make_networks(seed, **options) for seed in range(3)]
+    batches = [make_batch(seed, K=options["K"], m=3, B=9) for seed in range(3)]
     if supplied:
         weights = torch.log_softmax(torch.randn(3, 3, 9, dtype=torch.float64), 1)
         batches = [Batch(b.x, b.y, b.e, w) for b, w in zip(batches, weights, strict=True)]
@@ -190,9 +192,8 @@ def test_models_side_by_side_have_the_terms_and_gradients_they_have_alone(
         result.backward()
         alone.append((result.values[:, 0], stack.of_model(stack.gradient, 0)))
     stack = ModuleStack(models)
-    together = Batch(
-        *(torch.stack([getattr(b, name) for b in batches]) for name in ("x", "y", "e")), weights if supplied else None
-    )
+    x, y, e = (torch.stack([getattr(b, name) for b in batches]) for name in ("x", "y", "e"))
+    together = Batch(x, y, e, weights if supplied else None)
     result = FusedEBERObjective(1.3, 0.6, sampled)(
         stack, together, 0, [torch.Generator().manual_seed(s) for s in range(3)]
     )
@@ -216,7 +217,7 @@ def test_sampled_environments_leave_loss_and_gradient_unbiased() -> None:
     noise, slope = normal(L, m, B), normal(L)
     e = torch.randint(0, m, (1, B), generator=g)
 
-    def evaluate(mixture: Mixture, pair: tuple[int, int] | None = None) -> list[torch.Tensor]:
+    def evaluate(mixture: Any, pair: tuple[int, int] = (0, 0)) -> list[torch.Tensor]:
         """The bound of each row and the gradients; with the given pair of environments where two are drawn."""
         for array, values in ((mixture.theta, theta), (mixture.lp_y, lp_y), (mixture.lp_e, lp_e)):
             array.copy_(values)
@@ -239,7 +240,7 @@ def test_sampled_environments_leave_loss_and_gradient_unbiased() -> None:
         bound = (bound_weight * (mixture.log_lik - log_post)).sum(1)
         return [bound, mixture.grad_theta.clone(), mixture.grad_lp_y.clone(), mixture.grad_lp_e.clone()]
 
-    every, few = (kind(sizes, 0.6, theta) for kind in (Mixture, SampledMixture))
+    every, few = Mixture(sizes, 0.6, theta), SampledMixture(sizes, 0.6, theta)
     expected = evaluate(every)
     rows = integrand_rows(K)
     of_the_tie = [*range(rows["log_post_own"], rows["log_joint"]), *range(rows["log_joint_own"], rows["log_r"])]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from eber.method.aggregates import Conditionals, at_label
 from eber.method.distributions import gauss_hermite
 from eber.method.inference import integration_rule, predict
+from eber.method.model import EBERNetworks
 from eber.method.theorem import prior_discrepancy, theorem_rows, theorem_terms
 from eber.objectives.base import Batch
 from eber.objectives.eber import READINGS, TERMS, EBERObjective, ExpectationRule
@@ -29,7 +30,7 @@ seeds = st.integers(0, 10_000)
 class BruteForce:
     """All terms of the bound for one batch, by sums over a fine grid of z."""
 
-    def __init__(self, module: torch.nn.Module, batch: Batch) -> None:
+    def __init__(self, module: EBERNetworks, batch: Batch) -> None:
         with torch.no_grad():
             self.c: Conditionals = module.conditionals(batch.x)
             B = len(batch.y)
@@ -62,9 +63,9 @@ class BruteForce:
         return self.expect(self.q_xe, self.q_xe - self.q_x[:, None])
 
 
-def loss_of(reading: str, module: torch.nn.Module, batch: Batch, tie: float = 0.0, env: float = 0.0) -> float:
+def loss_of(reading: str, module: EBERNetworks, batch: Batch, tie: float = 0.0, env: float = 0.0) -> float:
     objective = EBERObjective(reading, QUADRATURE, env_loss_weight=env, tie_weight=tie)
-    return float(objective.terms(module, batch, torch.Generator())["loss"].detach())  # type: ignore[arg-type]
+    return float(objective.terms(module, batch, torch.Generator())["loss"].detach())
 
 
 @cases

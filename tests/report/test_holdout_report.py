@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -104,7 +105,8 @@ def test_the_page_has_the_words_the_figure_and_a_way_to_them(out: Path) -> None:
 
 def test_the_figure_has_every_method_in_every_environment(summaries: list[HoldoutSummary]) -> None:
     (axes,) = draw_holdouts(summaries[0]).figure.axes
-    marks = {line.get_label(): list(line.get_xdata()) for line in axes.lines if not line.get_label().startswith("_")}
+    shown = {str(line.get_label()): list(np.asarray(line.get_xdata())) for line in axes.lines}
+    marks = {label: values for label, values in shown.items() if not label.startswith("_")}
     assert list(marks) == ["a", "b", "c", "mean"]
     for name in "abc":
         assert marks[name] == [row.by_environment[name] for row in summaries[0].rows]

@@ -68,7 +68,7 @@ def test_killed_twenty_times_and_resumed_it_gives_the_same_scores(tmp_path: Path
     for _ in range(KILLS):
         finished = len(list((out / "cells").glob("*.json")))
         process = start(out, log)
-        if wanted := rng.integers(0, 6):  # amid the work; with none wanted, amid the start
+        if wanted := int(rng.integers(0, 6)):  # amid the work; with none wanted, amid the start
             wait_for_cells(out, finished + wanted, process)
         time.sleep(rng.uniform(0, 0.04 if wanted else 0.4))
         killed += process.poll() is None

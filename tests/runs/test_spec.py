@@ -17,7 +17,7 @@ from eber.runs import Cell, CellResult, PaperTable
 from eber.runs.parameters import override, parse_assignments
 from tests.toy_experiment import TOY, run_cell
 
-DEFAULTS = {
+DEFAULTS: dict[str, Any] = {
     "rho": 0.1,
     "epochs": 10,
     "objective": "stratified",
@@ -130,15 +130,12 @@ def test_an_override_cannot_contradict_the_setting_named_after_it() -> None:
 def test_whatever_determines_a_cell_is_in_its_file_name(monkeypatch: pytest.MonkeyPatch) -> None:
     cell = TOY.plan(seeds=1)[0]
     others = [
-        dataclasses.replace(cell, **{field: value})
-        for field, value in {
-            "experiment": "other",
-            "setting": "other",
-            "method": "EBER",
-            "seed": 1,
-            "parameters": {**cell.parameters, "shift": 1e-9},
-            "data": "abc",
-        }.items()
+        dataclasses.replace(cell, experiment="other"),
+        dataclasses.replace(cell, setting="other"),
+        dataclasses.replace(cell, method="EBER"),
+        dataclasses.replace(cell, seed=1),
+        dataclasses.replace(cell, parameters={**cell.parameters, "shift": 1e-9}),
+        dataclasses.replace(cell, data="abc"),
     ]
     stems = {cell.file_stem, *(other.file_stem for other in others)}
     monkeypatch.setattr("eber.__version__", "99")

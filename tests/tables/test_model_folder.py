@@ -6,6 +6,7 @@ import json
 import re
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -156,7 +157,7 @@ def test_adaptation_reports_and_changes_the_environments_weights(tmp_path: Path,
     assert [f"p(environment {name})" for name in report.mixture] == columns
     adapted = dict(zip(report.mixture, report.adaptation.mixture, strict=True))
     assert report.mixture == pytest.approx(adapted), "the estimate, and not the mixture of the fit"
-    fitted = model.classifier.environment_mixture()  # type: ignore[attr-defined]
+    fitted = model.classifier.environment_mixture()
     assert np.abs(fitted - report.adaptation.mixture).max() > 0.01
 
 
@@ -211,7 +212,12 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path, model: TableModel, m
     batches, features = prediction.TableFile.batches, prediction._features
     arrow: list[int] = []
     monkeypatch.setattr(prediction.TableFile, "batches", lambda self, columns, rows=0: batches(self, columns, 1000))
-    monkeypatch.setattr(prediction, "_features", lambda *a: (arrow.append(pa.total_allocated_bytes()), features(*a))[1])
+
+    def watched(*arguments: Any) -> Any:
+        arrow.append(pa.total_allocated_bytes())
+        return features(*arguments)
+
+    monkeypatch.setattr(prediction, "_features", watched)
     monkeypatch.setattr(prediction, "ADAPTATION_ROWS", 1000)
     draw = draw_hospitals(2000, random_state=9).drop(columns=["sepsis", "hospital"])
     peaks = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -83,7 +85,7 @@ def test_rows_that_are_alike_are_seldom_remarked_on(rows: int) -> None:
 
 
 def test_a_model_without_these_figures_gives_no_remarks(trained: Preprocessing) -> None:
-    old = [
+    old: list[Any] = [
         {key: value for key, value in entry.items() if key not in ("rows", "missing", "low", "high")}
         for entry in trained.to_json()
     ]

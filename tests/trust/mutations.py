@@ -98,7 +98,7 @@ LEAVES: tuple[Any, ...] = (
 def changed_document(document: Any, rng: np.random.Generator) -> Any:
     """Plain data with one value, at whatever depth, replaced or removed."""
     document = json.loads(json.dumps(document))
-    node, path = document, []
+    node, path = document, list[Any]()
     while isinstance(node, dict | list) and node and (not path or rng.random() < 0.85):
         key = rng.choice(list(node)) if isinstance(node, dict) else int(rng.integers(len(node)))
         path.append((node, key))

@@ -9,6 +9,7 @@ import pickle
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ pytestmark = [
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Saved models, never to be written to."""
     place = tmp_path_factory.mktemp("saved")
-    options = {"epochs": 1, "random_state": 0, "hidden_dims": (4,), "representation_dim": 4}
+    options: dict[str, Any] = {"epochs": 1, "random_state": 0, "hidden_dims": (4,), "representation_dim": 4}
     EBERClassifier(**options).fit(rows.X, rows.y, environments=rows.environments).adapt(rows.X).save(place / "EBER")
     ERMClassifier(**options).fit(rows.X, rows.y).save(place / "ERM")
     fitted_model(place).save(place / "bundle")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,7 @@ from eber.tables.prediction import predict_file
 
 FOLDER = Path(__file__).parent.parent / "data" / "models-v1"
 MODELS = sorted(path.stem for path in FOLDER.glob("*.npz"))
-SAME = {"rtol": 0, "atol": 1e-12}
+SAME: dict[str, Any] = {"rtol": 0, "atol": 1e-12}
 
 
 def test_there_is_a_model_of_every_kind() -> None:

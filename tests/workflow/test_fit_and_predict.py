@@ -19,7 +19,7 @@ from eber.workflow import fitting
 from tests.command_line import eber as command
 from tests.workflow.shown import assert_fits_80_columns, assert_harmless_html
 
-NAMES = {"label": "sepsis", "environment": "hospital"}
+NAMES: dict[str, Any] = {"label": "sepsis", "environment": "hospital"}
 OPTIONS = ["--label", "sepsis", "--environment", "hospital", "--quick"]
 KINDS: dict[str, Any] = {
     "path": lambda path, frame: path,

@@ -83,7 +83,7 @@ def estimate_mixture(
     """
     log_ratio = log_p_e_given_x - np.log(training_mixture)
     ratio = np.exp(log_ratio - log_ratio.max(1, keepdims=True))  # (n, m), proportional to p(x|e) in each row
-    mixture = training_mixture / training_mixture.sum()
+    mixture: NDArray[np.float64] = training_mixture / training_mixture.sum()
     for _ in range(MAX_ITERATIONS):
         scaled = ratio / (ratio @ mixture)[:, None]  # p(x|e) / p(x)
         gradient = scaled.mean(0)  # D_e

@@ -47,7 +47,7 @@ def integration_rule(
 def widest_layer(network: ConditionalNetwork, row: Tensor) -> int:
     """The most numbers that any layer of a network puts out for one row, (1, ...)."""
     layers = [layer for layer in (network.first, *network.layers, network.head) if layer is not None]
-    sizes = [row.numel(), *(layer.weight.shape[0] * math.prod(network.contexts) for layer in layers)]
+    sizes: list[int] = [row.numel(), *(layer.weight.shape[0] * math.prod(network.contexts) for layer in layers)]
     if network.extractor is not None:
         # What an extractor does inside is its own affair: watch it at work on one row.
         def note(module: nn.Module, inputs: object, output: object) -> None:
@@ -94,7 +94,8 @@ class Prediction:
     def p_y_given_x(self) -> NDArray[np.float64]:
         """Equation (pred): the predictions of the environments averaged over p(e|x), (n, K)."""
         averaged: NDArray[np.float64] = np.einsum("nek,ne->nk", self.p_y_given_xe, self.p_e_given_x)
-        return averaged / averaged.sum(1, keepdims=True)  # rounding may leave a sum of 1 + 2e-16
+        averaged /= averaged.sum(1, keepdims=True)  # rounding may leave a sum of 1 + 2e-16
+        return averaged
 
 
 def predict(

@@ -90,7 +90,7 @@ class ConditionalNetwork(nn.Module):
         """
         features = self.features(x)
         if plans is None:
-            out: Tensor = ConditionalMLP.apply(features, self.layout, *self._learned())
+            out: Tensor = ConditionalMLP.apply(features, self.layout, *self._learned())  # type: ignore[no-untyped-call]
             return out
         mlp = plans.get((self, len(x)))
         if mlp is None:
