@@ -118,6 +118,39 @@ class ModuleStack:
                 into.add_(grad)
         return found[: len(others)]
 
+    def gradients(self, losses: Tensor, differentiable: bool = False) -> Tensor:
+        """Gradient of each of n losses of each module, (S, n) -> (n, S, P), with P as in `of_model`.
+
+        A pass backward for each of the n, for all modules at once: they share no parameter. With `differentiable`,
+        autograd knows the gradients themselves.
+        """
+        leaves = [leaf for leaf, _ in self._leaves]
+        rows = []
+        for loss in losses.sum(0):
+            found = torch.autograd.grad(loss, leaves, retain_graph=True, create_graph=differentiable, allow_unused=True)
+            of_leaf = iter(found)
+            pieces = []
+            for joint in self._parameters.values():
+                together, single = next(of_leaf), [next(of_leaf) for _ in self.modules]
+                if together is None:
+                    together = torch.stack(
+                        [torch.zeros_like(joint[s]) if grad is None else grad for s, grad in enumerate(single)]
+                    )
+                pieces.append(together.reshape(len(self), -1))
+            rows.append(torch.cat(pieces, 1))
+        return torch.stack(rows)
+
+    def add_gradient(self, rows: Tensor) -> None:
+        """Add a gradient of each module, (S, P) as `gradients` gives them, to what the parameters have."""
+        for name, piece in zip(self._parameters, rows.split(self.sizes, 1), strict=True):
+            view = self._view(self.gradient, name)
+            view.add_(piece.view(view.shape))
+
+    @property
+    def sizes(self) -> list[int]:
+        """Number of entries of each parameter of a module, in the order of `of_model`; they add up to P."""
+        return [parameter[0].numel() for parameter in self._parameters.values()]
+
     def of_model(self, vector: Tensor, s: int) -> Tensor:
         """The entries of a vector that belong to one of the modules, (P,)."""
         return torch.cat([self._view(vector, name)[s].reshape(-1) for name in self._parameters])
