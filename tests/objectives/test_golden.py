@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -43,12 +43,15 @@ def weight(value: float, initial: float | None = None) -> PenaltySchedule:
 
 @dataclass(frozen=True)
 class Reference:
-    """How a method of the files is set, and which of its terms the files have: their name to ours."""
+    """How a method of the files is set, and which of its terms the files have: their name to ours.
+
+    Terms are followed to a relative 1e-5, but for those that the reference itself does not know as well.
+    """
 
     objective: Callable[[int], Objective]
     terms: dict[str, str]
     rebuilt: bool = False
-    tolerance: float = 1e-5
+    tolerances: dict[str, float] = field(default_factory=dict)
 
 
 PENALISED = {"loss": "loss", "penalty": "penalty"}
@@ -60,7 +63,9 @@ METHODS = {
     "Fishr": Reference(lambda m: FishrObjective(weight(1000.0, 0.0), m), PENALISED, rebuilt=True),
     "GroupDRO": Reference(lambda m: GroupDROObjective((0.01,), m), {"loss": "loss"}),
     "CORAL": Reference(lambda m: CORALObjective(weight(1.0), m), RISK_AND_PENALTY),
-    "MMD": Reference(lambda m: MMDObjective(weight(1.0), m), RISK_AND_PENALTY),
+    # The expansion of |u - v|^2 leaves 1e-7 where a row meets itself, which a gamma of 1000 makes 1e-4 of the kernel:
+    # the last bit of the features decides, and the reference is that far from the penalty in float64.
+    "MMD": Reference(lambda m: MMDObjective(weight(1.0), m), RISK_AND_PENALTY, tolerances={"penalty": 3e-4}),
     "SD": Reference(lambda m: SDObjective(weight(0.1)), RISK_AND_PENALTY),
     "ANDMask": Reference(lambda m: ANDMaskObjective((0.6,), m), {"loss": "loss"}),
     "IGA": Reference(lambda m: IGAObjective(weight(1.0), m), RISK_AND_PENALTY),
@@ -73,7 +78,9 @@ METHODS = {
         rebuilt=True,
     ),
     # Its quantile is found there by bisection, which ends when it moves by less than 1e-5.
-    "EQRM": Reference(lambda m: EQRMObjective((0.75,), m, burn_in=ANNEAL), {"loss": "loss"}, True, tolerance=1e-4),
+    "EQRM": Reference(
+        lambda m: EQRMObjective((0.75,), m, burn_in=ANNEAL), {"loss": "loss"}, rebuilt=True, tolerances={"loss": 1e-4}
+    ),
 }
 WEIGHTS = {"0.input": "first", "0.output": "layers.0", "1": "head"}
 
@@ -100,12 +107,12 @@ def test_baseline_follows_its_trajectory(file: Path, method: str) -> None:
     e = torch.arange(m).repeat_interleave(rows)[None]
     records = [trainer.step(Batch(x[t].reshape(1, -1, d), y[t].reshape(1, -1), e)) for t in range(steps)]
     for theirs, ours in reference.terms.items():
-        expected = golden[f"{method}/{theirs}"]
+        expected, tolerance = golden[f"{method}/{theirs}"], reference.tolerances.get(theirs, 1e-5)
         # IRM's penalty is a product that may pass zero, and its loss with it, and V-REx's comes close: there, float32
         # leaves only the size of the whole trajectory to compare with.
-        atol = reference.tolerance * np.abs(expected).mean()
+        atol = tolerance * np.abs(expected).mean()
         found = [record.of(ours) for record in records]
-        np.testing.assert_allclose(found, expected, rtol=reference.tolerance, atol=atol, err_msg=theirs)
+        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=atol, err_msg=theirs)
     for theirs, ours in WEIGHTS.items():
         final = golden[f"{method}/final/{theirs}.weight"]
         np.testing.assert_allclose(network.get_parameter(f"{ours}.weight").detach(), final, rtol=1e-3, atol=1e-5)

@@ -45,7 +45,10 @@ def mmd_penalty(representation: Tensor, average: Tensor, present: Tensor, distan
     p, total = present.sum(1)[:, None, None], average.sum(1)[:, :, None]
     # The weight of a pair of rows: tr(A K A') and 1' A K A' 1 are both sums over the kernel.
     weights = 2 * (p * torch.bmm(average.mT, average) - torch.bmm(total, total.mT)) / (p * (p - 1)).clamp(min=1)
-    return (kernel * weights).sum((1, 2))
+    # A row is where it is: its distance to itself has no gradient, and rounding would give it one a thousandfold.
+    itself = (kernel.detach() * weights).diagonal(dim1=1, dim2=2).sum(1)
+    weights.diagonal(dim1=1, dim2=2).zero_()
+    return (kernel * weights).sum((1, 2)) + itself
 
 
 class MMDObjective:
