@@ -16,14 +16,14 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from eber.nn.networks import classify
+from eber.nn.networks import classify, loss_gradients
 from eber.nn.stack import ModuleStack
 from eber.objectives.base import Batch, LossTerms, environment_risks
 
 LEAST_SHARE = 1e-10
 
 
-def masked_gradient(gradients: Tensor, counts: Tensor, agreement: Tensor, sizes: Sequence[int]) -> Tensor:
+def masked_gradient(gradients: Tensor, counts: Tensor, agreement: Tensor, tensor_of_entry: Tensor) -> Tensor:
     """The masked mean of environments' gradients.
 
     Parameters
@@ -31,16 +31,16 @@ def masked_gradient(gradients: Tensor, counts: Tensor, agreement: Tensor, sizes:
     gradients : (m, S, P), zero for environments that are missing
     counts : (S, 1), the number of environments present
     agreement : (S, 1), tau
-    sizes : entries of each parameter tensor, P in all
+    tensor_of_entry : (P,) int64, the parameter tensor of each entry
 
     Returns
     -------
     (S, P)
     """
     mask = ((torch.sign(gradients).sum(0) / counts).abs() >= agreement).to(gradients.dtype)
-    shares = torch.stack([part.mean(1) for part in mask.split(list(sizes), 1)], 1)  # (S, number of tensors)
-    scale = (1 / (LEAST_SHARE + shares)).repeat_interleave(torch.tensor(sizes), 1)
-    return mask * (gradients.sum(0) / counts) * scale
+    sizes = torch.bincount(tensor_of_entry)
+    shares = mask.new_zeros(len(mask), len(sizes)).index_add_(1, tensor_of_entry, mask) / sizes
+    return mask * (gradients.sum(0) / counts) * (1 / (LEAST_SHARE + shares))[:, tensor_of_entry]
 
 
 class ANDMaskObjective:
@@ -62,8 +62,8 @@ class ANDMaskObjective:
         somewhere = found.present.any(0)  # in the batch of one of the models at least
 
         def backward() -> None:
-            gradients = stack.gradients(found.risks[:, somewhere])
-            stack.add_gradient(masked_gradient(gradients, counts, agreement, stack.sizes))
+            gradients = loss_gradients(stack, found.risks[:, somewhere])
+            stack.add_gradient(masked_gradient(gradients, counts, agreement, stack.tensor_of_entry))
 
         risk = found.mean.detach()
         return LossTerms(("loss", "risk"), torch.stack([risk, risk]), backward)

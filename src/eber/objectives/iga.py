@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import torch
 
-from eber.nn.networks import classify
+from eber.nn.networks import classify, loss_gradients
 from eber.nn.stack import ModuleStack
 from eber.objectives.base import Batch, LossTerms, PenaltySchedule, environment_risks
 
@@ -28,7 +28,7 @@ class IGAObjective:
         _, logits = classify(stack, batch.x)
         found = environment_risks(logits, batch, self.n_environments)
         somewhere = found.present.any(0)  # in the batch of one of the models at least
-        gradients = stack.gradients(found.risks[:, somewhere], differentiable=True)  # (m, S, P)
+        gradients = loss_gradients(stack, found.risks[:, somewhere], differentiable=True)  # (m, S, P)
         mean = (gradients.sum(0) / found.present.sum(1, keepdim=True)).detach()
         here = found.present.T[somewhere][:, :, None]
         penalty = ((gradients - mean) * here).square().sum((0, 2))
