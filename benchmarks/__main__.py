@@ -15,6 +15,7 @@ from rich.table import Table
 from benchmarks.accuracy import accuracy
 from benchmarks.fits import growth, many_at_once, passes, whole_fits
 from benchmarks.predictions import prediction
+from benchmarks.updates import updates
 from eber.io.files import write_atomically
 from eber.training import isolated_torch
 
@@ -56,6 +57,7 @@ def main() -> None:
             ("A whole fit, in units of plain ERM's", lambda: {f"m={m}": whole_fits(m) for m in ENVIRONMENTS[:2]}),
             ("Many fits at once", many_at_once),
             ("A pass of EBER, in units of the parametric baseline's", growth),
+            ("A step of each baseline, in units of DomainBed's", updates),
             ("Prediction of 25,000 rows", lambda: {f"m={m}": prediction(m) for m in ENVIRONMENTS[:3]}),
             ("Parametric simulation with 36 environments of 500 rows, 3 seeds", lambda: accuracy(36, 500)),
             ("Parametric simulation with 1000 environments of 20 rows, 3 seeds", lambda: accuracy(1000, 20)),

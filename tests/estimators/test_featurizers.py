@@ -8,12 +8,11 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from eber import PAPER_FORM, EBERClassifier, ERMClassifier, FishrClassifier, IRMClassifier, VRExClassifier
+from eber import PAPER_FORM, EBERClassifier, ERMClassifier
 from eber.datasets.parametric import ParametricParameters, draw
 from eber.method import aggregates
 from eber.nn.image_extractor import IMAGES_AT_ONCE, ConvolutionalExtractor
-
-CLASSIFIERS = [EBERClassifier, ERMClassifier, IRMClassifier, VRExClassifier, FishrClassifier]
+from tests.estimators.all_classifiers import CLASSIFIERS
 
 # Fits of one or two epochs are not good fits, and are not meant to be.
 pytestmark = pytest.mark.filterwarnings("ignore::eber.exceptions.FitWarning")

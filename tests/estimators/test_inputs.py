@@ -6,12 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from eber import EBERClassifier, ERMClassifier, FishrClassifier, IRMClassifier, VRExClassifier
+from eber import EBERClassifier, ERMClassifier
 from eber.datasets.parametric import ParametricParameters, draw
 from eber.exceptions import EnvironmentWarning
-
-CLASSIFIERS = [EBERClassifier, ERMClassifier, IRMClassifier, VRExClassifier, FishrClassifier]
-NEED_ENVIRONMENTS = [EBERClassifier, IRMClassifier, VRExClassifier, FishrClassifier]
+from tests.estimators.all_classifiers import CLASSIFIERS, NEED_ENVIRONMENTS
 
 # Fits of one epoch are not good fits, and are not meant to be.
 pytestmark = pytest.mark.filterwarnings("ignore::eber.exceptions.FitWarning")

@@ -16,10 +16,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from eber import (
+    ANDMaskClassifier,
+    CORALClassifier,
     EBERClassifier,
+    EQRMClassifier,
     ERMClassifier,
     FishrClassifier,
+    GroupDROClassifier,
+    IBERMClassifier,
+    IBIRMClassifier,
+    IGAClassifier,
     IRMClassifier,
+    MMDClassifier,
+    SDClassifier,
     VRExClassifier,
     fit_many,
 )
@@ -74,6 +83,26 @@ FAMILIES = {
     "IRM": [lambda w=w: IRMClassifier(epochs=3, penalty_weight=w, random_state=1) for w in (0.1, 1.0, 10.0)],
     "V-REx": [lambda w=w: VRExClassifier(epochs=3, penalty_weight=w, random_state=w) for w in (1, 2)],
     "Fishr": [lambda w=w: FishrClassifier(epochs=3, penalty_weight=w, random_state=1) for w in (0.1, 10.0)],
+    "Fishr, exponential average": [
+        lambda w=w: FishrClassifier(epochs=3, penalty_weight=w, moving_average="exponential", random_state=1)
+        for w in (10.0, 1000.0)
+    ],
+    "GroupDRO": [lambda w=w: GroupDROClassifier(epochs=3, step_size=w, random_state=1) for w in (0.01, 0.5)],
+    "CORAL": [lambda w=w: CORALClassifier(epochs=3, penalty_weight=w, random_state=1) for w in (0.1, 10.0)],
+    "MMD": [lambda w=w: MMDClassifier(epochs=3, penalty_weight=w, random_state=1) for w in (0.1, 1.0)],
+    "MMD, exact distances": [
+        lambda w=w: MMDClassifier(epochs=3, penalty_weight=w, distances="differences", random_state=1)
+        for w in (0.1, 1.0)
+    ],
+    "SD": [lambda w=w: SDClassifier(epochs=3, penalty_weight=w, random_state=1) for w in (0.01, 1.0)],
+    "ANDMask": [lambda w=w: ANDMaskClassifier(epochs=3, agreement=w, random_state=1) for w in (0.3, 1.0)],
+    "IGA": [lambda w=w: IGAClassifier(epochs=3, penalty_weight=w, random_state=1) for w in (0.01, 1.0)],
+    "IB-ERM": [lambda w=w: IBERMClassifier(epochs=3, penalty_weight=w, random_state=1) for w in (0.1, 10.0)],
+    "IB-IRM": [
+        lambda w=w: IBIRMClassifier(epochs=3, penalty_weight=w, bottleneck_weight=2 * w, random_state=1)
+        for w in (0.1, 10.0)
+    ],
+    "EQRM": [lambda w=w: EQRMClassifier(epochs=3, quantile=w, random_state=1) for w in (0.5, 0.9)],
     "not stackable": [lambda s=s: EBERClassifier(objective="collapsed", epochs=1, random_state=s) for s in range(2)],
 }
 

@@ -9,11 +9,10 @@ import pytest
 import torch
 from torch import nn
 
-from eber import EBERClassifier, ERMClassifier, FishrClassifier, IRMClassifier, VRExClassifier
+from eber import EBERClassifier, ERMClassifier
 from eber.datasets.parametric import ParametricParameters, draw
 from eber.exceptions import ModelFileError
-
-CLASSIFIERS = [EBERClassifier, ERMClassifier, IRMClassifier, VRExClassifier, FishrClassifier]
+from tests.estimators.all_classifiers import CLASSIFIERS
 
 pytestmark = [
     # Fits of one epoch are not good fits, and nothing is to be trusted after them.

@@ -1,4 +1,4 @@
-"""All five classifiers are scikit-learn classifiers: its own checks, routing of environments, cloning, searching."""
+"""All classifiers are scikit-learn classifiers: its own checks, routing of environments, cloning, searching."""
 
 import pickle
 
@@ -12,11 +12,9 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from eber import EBERClassifier, ERMClassifier, FishrClassifier, IRMClassifier, VRExClassifier
+from eber import EBERClassifier, ERMClassifier, IRMClassifier, VRExClassifier
 from eber.datasets.parametric import ParametricParameters, draw
-
-CLASSIFIERS = [EBERClassifier, ERMClassifier, IRMClassifier, VRExClassifier, FishrClassifier]
-NEED_ENVIRONMENTS = [EBERClassifier, IRMClassifier, VRExClassifier, FishrClassifier]
+from tests.estimators.all_classifiers import CLASSIFIERS, NEED_ENVIRONMENTS
 
 pytestmark = [
     # scikit-learn's checks know no environments, and their data are small or without any signal.

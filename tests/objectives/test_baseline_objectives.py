@@ -13,10 +13,19 @@ from torch.nn import functional as F
 
 from eber.nn.networks import Classifier, build_network
 from eber.nn.stack import ModuleStack
+from eber.objectives.andmask import ANDMaskObjective
 from eber.objectives.base import Batch, LossTerms, Objective, PenaltySchedule, environment_averages
+from eber.objectives.coral import CORALObjective
+from eber.objectives.eqrm import EQRMObjective
 from eber.objectives.erm import ERMObjective
 from eber.objectives.fishr import FishrObjective, gradient_variances
+from eber.objectives.groupdro import GroupDROObjective
+from eber.objectives.ib_erm import IBERMObjective
+from eber.objectives.ib_irm import IBIRMObjective
+from eber.objectives.iga import IGAObjective
 from eber.objectives.irm import IRMObjective, irm_penalty
+from eber.objectives.mmd import MMDObjective
+from eber.objectives.spectral_decoupling import SDObjective
 from eber.objectives.vrex import VRExObjective
 
 cases = settings(max_examples=25, deadline=None)
@@ -126,7 +135,18 @@ def test_environment_averages_are_within_environments() -> None:
     assert counts.tolist() == [[1, 1, 0, 3, 0]]
 
 
-@pytest.mark.parametrize(("objective", "before"), [(IRMObjective, 1.0), (VRExObjective, 1.0), (FishrObjective, 0.0)])
+@pytest.mark.parametrize(
+    ("objective", "before"),
+    [
+        (IRMObjective, 1.0),
+        (VRExObjective, 1.0),
+        (FishrObjective, 0.0),
+        (CORALObjective, 0.0),
+        (MMDObjective, 0.0),
+        (IGAObjective, 0.0),
+        (IBERMObjective, 0.0),
+    ],
+)
 def test_penalty_has_its_initial_weight_until_annealing_ends(objective: type, before: float) -> None:
     module, batch = make(1, 3, 20)
     at = {}
@@ -142,12 +162,21 @@ METHODS: dict[str, Callable[[tuple[float, ...]], Objective]] = {
     "IRM": lambda weights: IRMObjective(PenaltySchedule(weights), 3),
     "V-REx": lambda weights: VRExObjective(PenaltySchedule(weights), 3),
     "Fishr": lambda weights: FishrObjective(PenaltySchedule(weights), 3),
+    "GroupDRO": lambda weights: GroupDROObjective(weights, 3),
+    "CORAL": lambda weights: CORALObjective(PenaltySchedule(weights), 3),
+    "MMD": lambda weights: MMDObjective(PenaltySchedule(weights), 3),
+    "SD": lambda weights: SDObjective(PenaltySchedule(weights)),
+    "ANDMask": lambda weights: ANDMaskObjective([w / 30 for w in weights], 3),
+    "IGA": lambda weights: IGAObjective(PenaltySchedule(weights), 3),
+    "IB-ERM": lambda weights: IBERMObjective(PenaltySchedule(weights), 3),
+    "IB-IRM": lambda weights: IBIRMObjective(PenaltySchedule(weights), PenaltySchedule(weights), 3),
+    "EQRM": lambda weights: EQRMObjective([w / (1 + w) for w in weights], 3),
 }
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_models_side_by_side_have_the_terms_and_gradients_they_have_alone(method: str) -> None:
-    """Each with its own weights, rows and penalty weight; two steps, for Fishr's memory of the first."""
+    """Each with its own weights, rows and penalty weight; two steps, for what some remember of the first."""
     models = [make(seed, 3, 12)[0] for seed in range(3)]
     batches = [[make(10 * t + seed, 3, 12)[1] for seed in range(3)] for t in range(2)]
     weights = (0.5, 2.0, 30.0)

@@ -93,9 +93,9 @@ SABOTAGES = (
     Sabotage(
         broken="All fits of a stack get the penalty weight of the first.",
         test="tests/estimators/test_many_fits.py::test_fits_together_equal_fits_alone",
-        file="estimators/baselines.py",
-        before="float(job.estimator.penalty_weight) for job in jobs",
-        after="float(self.penalty_weight) for _ in jobs",
+        file="estimators/baselines/base.py",
+        before="float(getattr(job.estimator, parameter)) for job in jobs",
+        after="float(getattr(self, parameter)) for _ in jobs",
     ),
     Sabotage(
         broken="Gradients are clipped by their length over all fits of a stack.",

@@ -6,7 +6,7 @@ SABOTAGES = (
     Sabotage(
         broken="Every class has a sigmoid of its own: probabilities do not sum to one.",
         test="tests/trust/test_numbers.py::test_every_classifier_gives_probabilities_or_advice",
-        file="estimators/baselines.py",
+        file="estimators/baselines/base.py",
         before="torch.softmax(self.module_(rows)[1], 1).T",
         after="torch.sigmoid(self.module_(rows)[1]).T",
     ),

@@ -34,7 +34,7 @@ SABOTAGES = (
     Sabotage(
         broken="Inference is in single precision.",
         test="tests/trust/test_saved_models.py::test_a_model_of_version_1_answers_as_it_did[ERMClassifier-mlp]",
-        file="estimators/baselines.py",
+        file="estimators/baselines/base.py",
         before="torch.softmax(self.module_(rows)[1], 1).T",
         after="torch.softmax(self.module_(rows)[1].float(), 1).T",
     ),

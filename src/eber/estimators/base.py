@@ -1,4 +1,4 @@
-"""What all five classifiers share: parameters, validation, the fit around the training loop, persistence."""
+"""What all classifiers share: parameters, validation, the fit around the training loop, persistence."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ from eber.training import History, TrainingSettings, isolated_torch, steps_in, t
 
 STACK_ELEMENTS = 1 << 19
 """Largest array of a training step for all fits side by side: beyond it there is nothing left to gain."""
-FREE_PARAMETERS = {"random_state", "penalty_weight", "verbose", "n_threads"}
+METHOD_PARAMETERS = {"penalty_weight", "bottleneck_weight", "step_size", "agreement", "quantile"}
+"""Weights and the like, of which an objective holds one for each of the models of a stack."""
+FREE_PARAMETERS = METHOD_PARAMETERS | {"random_state", "verbose", "n_threads"}
 """Parameters in which fits that are trained side by side may differ."""
 COLUMN_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
 """What scikit-learn's validation notes about X."""
@@ -65,8 +67,12 @@ class FitJob(NamedTuple):
         parameters = self.estimator.get_params(deep=False).items()
         fixed = tuple((name, repr(value)) for name, value in sorted(parameters) if name not in FREE_PARAMETERS)
         sizes = [tuple(p.shape) for p in self.module.parameters()]
-        n_environments = len(self.attributes.get("environments_", ()))
-        return (type(self.estimator), fixed, tuple(sizes), len(self.data.y), n_environments, self.settings)
+        return (type(self.estimator), fixed, tuple(sizes), len(self.data.y), self.n_environments, self.settings)
+
+    @property
+    def n_environments(self) -> int:
+        """Environments that the fit knows; none where the method has no use for them."""
+        return len(self.attributes.get("environments_", ()))
 
     def complete(self, outcome: History | NonFiniteLossError) -> None:
         """Hand the estimator what was learned, or raise what went wrong."""

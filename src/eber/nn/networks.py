@@ -246,6 +246,12 @@ def stacked_features(networks: Sequence[ConditionalNetwork], x: Tensor) -> Tenso
     return features[0] if len(features) == 1 else torch.cat(features)
 
 
+def loss_gradients(stack: ModuleStack, losses: Tensor, differentiable: bool = False) -> Tensor:
+    """Gradients of n losses of each of S classifiers, (S, n) -> (n, S, P); see `ModuleStack.gradients`."""
+    at_once = all(isinstance(module, Classifier) and module.network.extractor is None for module in stack.modules)
+    return stack.gradients(losses, at_once=at_once, differentiable=differentiable)
+
+
 def row_losses(logits: Tensor, y: Tensor) -> Tensor:
     """-log p(y|x) of every row: (S, B, K) and (S, B) -> (S, B)."""
     return F.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="none").view(y.shape)

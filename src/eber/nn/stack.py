@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -117,6 +118,45 @@ class ModuleStack:
             if grad is not None:
                 into.add_(grad)
         return found[: len(others)]
+
+    def gradients(self, losses: Tensor, *, at_once: bool, differentiable: bool = False) -> Tensor:
+        """Gradient of each of n losses of each module, (S, n) -> (n, S, P), with P as in `of_model`.
+
+        The modules share no parameter, so that one pass backward serves all of them. `at_once`, a single pass serves
+        the n losses as well, which needs parameters that are all read by `parameter` and operations that torch knows
+        how to vectorise; otherwise there is a pass for each. With `differentiable`, autograd knows the gradients.
+        """
+        leaves = [leaf for leaf, _ in self._leaves]
+        outputs = torch.eye(losses.shape[1], dtype=losses.dtype)[:, None].expand(-1, *losses.shape)  # (n, S, n)
+        options = {"retain_graph": True, "create_graph": differentiable}
+        if at_once:
+            joint = list(self._parameters.values())
+            found = torch.autograd.grad(losses, joint, outputs, is_grads_batched=True, **options)
+            return torch.cat([grad.flatten(2) for grad in found], 2)
+        passes = [torch.autograd.grad(losses, leaves, output, allow_unused=True, **options) for output in outputs]
+        return torch.stack([self._joined(found) for found in passes])
+
+    def _joined(self, found: Sequence[Tensor | None]) -> Tensor:
+        """Gradients of all leaves, some of which were not read, as (S, P)."""
+        pieces, of_leaf = [], iter(found)
+        for values in self._parameters.values():
+            together, alone = next(of_leaf), [next(of_leaf) for _ in self.modules]
+            if together is None:
+                zero = torch.zeros_like(values[0])
+                together = torch.stack([zero if grad is None else grad for grad in alone])
+            pieces.append(together.flatten(1))
+        return torch.cat(pieces, 1)
+
+    def add_gradient(self, rows: Tensor) -> None:
+        """Add a gradient of each module, (S, P) as `gradients` gives them, to what the parameters have."""
+        places = [grad for _, grad in self._leaves[:: 1 + len(self)]]
+        for place, piece in zip(places, rows.split([place[0].numel() for place in places], 1), strict=True):
+            place.add_(piece.view(place.shape))
+
+    @cached_property
+    def tensor_of_entry(self) -> Tensor:
+        """The parameter that each of a module's P entries belongs to, as a number, (P,) int64."""
+        return torch.cat([torch.full((p[0].numel(),), i) for i, p in enumerate(self._parameters.values())])
 
     def of_model(self, vector: Tensor, s: int) -> Tensor:
         """The entries of a vector that belong to one of the modules, (P,)."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
+from eber.nn.networks import row_losses
 from eber.nn.stack import ModuleStack
 
 
@@ -124,3 +125,38 @@ def environment_averages(e: Tensor, n_environments: int, dtype: torch.dtype) -> 
 def mean_where(values: Tensor, present: Tensor) -> Tensor:
     """Mean over the environments that are present: (S, m) and (S, m) of zeros and ones -> (S,); zero where none is."""
     return (values * present).sum(1) / present.sum(1).clamp(min=1)
+
+
+class EnvironmentRisks(NamedTuple):
+    """Risks of the environments of a batch.
+
+    Attributes
+    ----------
+    risks : (S, m), R_e, the mean of -log p(y|x) over the rows of environment e; zero where it is missing
+    present : (S, m), one where environment e has rows in the batch, zero where it has none
+    average : (S, m, B), whose row e averages the rows of environment e
+    counts : (S, m), rows of each environment
+    """
+
+    risks: Tensor
+    present: Tensor
+    average: Tensor
+    counts: Tensor
+
+    @property
+    def mean(self) -> Tensor:
+        """mean_e R_e over the environments present, (S,)."""
+        return mean_where(self.risks, self.present)
+
+
+def environment_risks(logits: Tensor, batch: Batch, n_environments: int) -> EnvironmentRisks:
+    """The risk of each environment, from logits (S, B, K)."""
+    average, counts = environment_averages(batch.e, n_environments, logits.dtype)
+    risks = torch.bmm(average, row_losses(logits, batch.y)[:, :, None])[:, :, 0]
+    return EnvironmentRisks(risks, (counts > 0).to(logits.dtype), average, counts)
+
+
+def centred_within(rows: Tensor, average: Tensor, e: Tensor) -> tuple[Tensor, Tensor]:
+    """Means of rows (S, B, R) over each environment, (S, m, R), and each row less the mean of its own, (S, B, R)."""
+    means = torch.bmm(average, rows)
+    return means, rows - means.gather(1, e[:, :, None].expand_as(rows))

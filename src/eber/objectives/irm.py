@@ -15,9 +15,16 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from eber.nn.networks import classify, row_losses
+from eber.nn.networks import classify
 from eber.nn.stack import ModuleStack
-from eber.objectives.base import Batch, LossTerms, PenaltySchedule, environment_averages, mean_where
+from eber.objectives.base import (
+    Batch,
+    LossTerms,
+    PenaltySchedule,
+    environment_averages,
+    environment_risks,
+    mean_where,
+)
 
 
 def irm_penalty(logits: Tensor, y: Tensor, e: Tensor, n_environments: int) -> Tensor:
@@ -45,8 +52,6 @@ class IRMObjective:
     def __call__(self, stack: ModuleStack, batch: Batch, step: int, generators: Sequence[torch.Generator]) -> LossTerms:
         """See `Objective`."""
         _, logits = classify(stack, batch.x)
-        average, counts = environment_averages(batch.e, self.n_environments, logits.dtype)
-        risks = torch.bmm(average, row_losses(logits, batch.y)[:, :, None])[:, :, 0]  # (S, m)
-        risk = mean_where(risks, (counts > 0).to(logits.dtype))
+        risk = environment_risks(logits, batch, self.n_environments).mean
         penalty = irm_penalty(logits, batch.y, batch.e, self.n_environments)
         return LossTerms.from_tensors(stack, risk + self.schedule.at(step, risk) * penalty, risk=risk, penalty=penalty)

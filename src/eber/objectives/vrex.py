@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import torch
 
-from eber.nn.networks import classify, row_losses
+from eber.nn.networks import classify
 from eber.nn.stack import ModuleStack
-from eber.objectives.base import Batch, LossTerms, PenaltySchedule, environment_averages, mean_where
+from eber.objectives.base import Batch, LossTerms, PenaltySchedule, environment_risks, mean_where
 
 
 class VRExObjective:
@@ -20,9 +20,7 @@ class VRExObjective:
     def __call__(self, stack: ModuleStack, batch: Batch, step: int, generators: Sequence[torch.Generator]) -> LossTerms:
         """See `Objective`."""
         _, logits = classify(stack, batch.x)
-        average, counts = environment_averages(batch.e, self.n_environments, logits.dtype)
-        present = (counts > 0).to(logits.dtype)
-        risks = torch.bmm(average, row_losses(logits, batch.y)[:, :, None])[:, :, 0]  # (S, m)
-        risk = mean_where(risks, present)
-        penalty = mean_where((risks - risk[:, None]).square(), present)
+        found = environment_risks(logits, batch, self.n_environments)
+        risk = found.mean
+        penalty = mean_where((found.risks - risk[:, None]).square(), found.present)
         return LossTerms.from_tensors(stack, risk + self.schedule.at(step, risk) * penalty, risk=risk, penalty=penalty)

@@ -1,0 +1,76 @@
+"""Spectral decoupling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from torch import nn
+
+from eber.estimators.base import FitJob
+from eber.estimators.baselines.base import PenalisedClassifier
+from eber.objectives.base import Objective, PenaltySchedule
+from eber.objectives.spectral_decoupling import SDObjective
+
+
+class SDClassifier(PenalisedClassifier):
+    """Spectral decoupling (SD; Pezeshki et al. 2021).
+
+    ``mean_i -log p(y_i|x_i) + penalty_weight · mean_ik logit_ik^2``: small logits, so that the feature that is learned
+    first does not keep the others from being learned.
+
+    Parameters
+    ----------
+    penalty_weight : float, default=0.1
+        Weight of the penalty, DomainBed's default. With 1, no probability gets far from one half.
+    anneal_fraction, anneal_steps, reset_optimizer
+        Annealing of the penalty; see `PenalisedClassifier`.
+
+    The other parameters are those of `ERMClassifier`. `environments` may be given to `fit` and is not used.
+    """
+
+    _uses_environments = False
+
+    def __init__(
+        self,
+        *,
+        penalty_weight: float = 0.1,
+        anneal_fraction: float = 0.0,
+        anneal_steps: int | None = None,
+        reset_optimizer: bool = False,
+        featurizer: str | Callable[..., nn.Module] = "mlp",
+        hidden_dims: Sequence[int] = (16,),
+        representation_dim: int = 32,
+        input_scale: float = 1.0,
+        centre_features: bool = False,
+        epochs: int = 50,
+        batch_size: int = 64,
+        learning_rate: float = 1e-3,
+        clip_norm: float | None = None,
+        average_decay: float | None = None,
+        n_threads: int = 1,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int | bool = 0,
+    ) -> None:
+        super().__init__(
+            penalty_weight=penalty_weight,
+            anneal_fraction=anneal_fraction,
+            anneal_steps=anneal_steps,
+            reset_optimizer=reset_optimizer,
+            featurizer=featurizer,
+            hidden_dims=hidden_dims,
+            representation_dim=representation_dim,
+            input_scale=input_scale,
+            centre_features=centre_features,
+            epochs=epochs,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+            clip_norm=clip_norm,
+            average_decay=average_decay,
+            n_threads=n_threads,
+            random_state=random_state,
+            verbose=verbose,
+        )
+
+    def _penalised(self, schedule: PenaltySchedule, jobs: Sequence[FitJob]) -> Objective:
+        return SDObjective(schedule)
