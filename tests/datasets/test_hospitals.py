@@ -39,4 +39,6 @@ def test_mixtures_are_mixtures() -> None:
 @pytest.mark.filterwarnings("ignore::eber.exceptions.FitWarning")
 def test_the_example_script_runs(capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(EXAMPLE))["main"](rows=240)
-    assert "EBER in a hospital it has not seen" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "Predicting sepsis of DataFrame in a new hospital." in said
+    assert "Predictions for 80 rows" in said

@@ -10,8 +10,21 @@ from tests.sabotage import (
     refusals,
     saved_models,
     statistics,
+    workflow,
     writes,
 )
 
-SECTIONS = (determinism, finished, writes, memory, refusals, own_methods, execution, saved_models, numbers, statistics)
+SECTIONS = (
+    determinism,
+    finished,
+    writes,
+    workflow,
+    memory,
+    refusals,
+    own_methods,
+    execution,
+    saved_models,
+    numbers,
+    statistics,
+)
 SABOTAGES = tuple(sabotage for section in SECTIONS for sabotage in section.SABOTAGES)

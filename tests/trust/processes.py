@@ -23,12 +23,9 @@ from unittest import mock
 
 import torch
 
-import eber.compare.preview
-import eber.compare.record
-import eber.compare.suspicions
-import eber.report.comparison_page
-import eber.tables.model_folder
-import eber.tables.prediction  # noqa: F401 (all of these are imported once, by the server)
+import eber.tables.prediction
+import eber.workflow.fitting
+import eber.workflow.reporting  # noqa: F401 (these and what they need are imported once, by the server)
 from eber.cli.main import main
 from tests.trust.effort import times
 

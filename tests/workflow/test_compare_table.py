@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,11 @@ def test_the_scores_are_the_command_s_to_the_bit(
     ours, theirs = (pd.read_csv(folder / "cells.csv") for folder in (tmp_path, by_command))
     pd.testing.assert_frame_equal(ours, theirs, check_exact=True)
     assert comparison.exit_status == 0
+    first = repr(str(parquet)) if kind is str else "table"
+    call = f"eber.compare_table({first}, label='sepsis', environment='hospital', "
+    assert json.loads((tmp_path / "run.json").read_text())["content"]["command"] == (
+        f"{call}methods=['EBER', 'Logistic regression'], quick=True)"
+    )
     assert comparison.page.exists()
     assert (tmp_path / "table.parquet").exists() == (kind is not str), "workers read the rows of a frame from there"
 

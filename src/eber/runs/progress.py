@@ -92,7 +92,7 @@ class BarProgress(Progress):
 
     def note(self, message: str) -> None:
         """Print the message above the bar."""
-        self._bar.console.print(escape(message), highlight=False)
+        self._bar.console.print(message, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
     def end(self) -> None:
         """Leave the bar as it is."""

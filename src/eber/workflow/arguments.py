@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -51,8 +52,9 @@ def as_progress(progress: bool | Progress) -> Progress:
     return progress_on(sys.stderr) if progress else Progress()
 
 
-def call_text(function: str, table: Any, **arguments: Any) -> str:
-    """The call as somebody would type it, for the report; arguments that were not given are left out."""
-    first = repr(str(table)) if isinstance(table, str | Path) else "table"
-    given = [f"{key}={str(value) if isinstance(value, Path) else value!r}" for key, value in arguments.items() if value]
-    return f"eber.{function}({', '.join([first, *given])})"
+def call_text(function: Callable[..., Any], first: Any, **arguments: Any) -> str:
+    """The call as somebody would type it, for the report; arguments that are the defaults are left out."""
+    defaults = inspect.signature(function).parameters
+    given = [f"{key}={value!r}" for key, value in arguments.items() if value != defaults[key].default]
+    shown = repr(str(first)) if isinstance(first, str | Path) else "table"
+    return f"eber.{function.__name__}({', '.join([shown, *given])})"

@@ -103,6 +103,19 @@ def compare_table(
         _say(listener, _announcement(data, plan, chosen, seeds, effort, jobs, folder))
     suspicions = find_suspicions(data, plan)
     record = record_comparison(data, plan, effort, metric, suspicions, drop=dropped, features=wanted)
+    call = call_text(
+        compare_table,
+        table,
+        label=label,
+        environment=environment,
+        methods=None if len(chosen) == len(METHODS) else chosen,
+        seeds=seeds,
+        metric=metric,
+        drop=tuple(dropped),
+        features=wanted,
+        quick=quick,
+        selection=selection,
+    )
     folder.mkdir(parents=True, exist_ok=True)
     with writing_outputs(folder):
         rows = Path(table) if is_path(table) else _keep_frame(file, folder)
@@ -115,8 +128,7 @@ def compare_table(
         data_dir=rows,
         jobs=jobs,
         progress=listener,
-        command=command
-        or call_text("compare_table", table, label=label, environment=environment, methods=methods, quick=quick),
+        command=command or call,
     )
     return reported_comparison(folder, record, summary)
 

@@ -14,7 +14,7 @@ from eber.runs.progress import Progress
 from eber.runs.results import load_results
 from eber.runs.runner import RunSummary, run, writing_outputs
 from eber.runs.spec import Experiment
-from eber.workflow.arguments import RESULTS, as_progress, names_of, whole_number
+from eber.workflow.arguments import RESULTS, as_progress, call_text, names_of, whole_number
 from eber.workflow.reproduction import Reproduction
 
 ALL = "all"
@@ -82,17 +82,29 @@ def reproduce(
         raise ValueError(f"Experiment {name!r} has no environment to hold out in turn.")
     whole_number(seeds, "seeds", 1)
     whole_number(jobs, "jobs", 1)
+    chosen, wanted = names_of(methods, "methods") or None, names_of(settings, "settings") or None
+    call = call_text(
+        reproduce,
+        name,
+        seeds=seeds,
+        methods=chosen,
+        parameters=parameters,
+        settings=wanted,
+        sensitivity=sensitivity,
+        all_holdouts=all_holdouts,
+        ablation=ablation,
+    )
     return _reproduce(
         experiment,
         Path(out) if out is not None else RESULTS / experiment.name,
         seeds=seeds,
         jobs=jobs,
         data=_data_folder([experiment], data),
-        methods=_methods(experiment, names_of(methods, "methods") or None, ablation),
-        settings=_settings(experiment, names_of(settings, "settings") or None, sensitivity, all_holdouts),
+        methods=_methods(experiment, chosen, ablation),
+        settings=_settings(experiment, wanted, sensitivity, all_holdouts),
         parameters=dict(parameters or {}),
         progress=progress,
-        command=command or f"eber.reproduce({name!r}, seeds={seeds})",
+        command=command or call,
     )
 
 
