@@ -33,4 +33,4 @@ def keep_cell(folder: Path) -> None:
 def record(folder: Path, table: str) -> None:
     """Say what a comparison is about."""
     fields = dict.fromkeys(ComparisonRecord.__dataclass_fields__)
-    ComparisonRecord(**{**fields, "table": table}).save(folder)  # type: ignore[arg-type]
+    ComparisonRecord(**{**fields, "table": table, "suspicions": []}).save(folder)  # type: ignore[arg-type]
