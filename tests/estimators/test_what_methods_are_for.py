@@ -1,5 +1,7 @@
 """What each of the further methods does, on simulated data where it must show: gains, and failures that are known."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -86,7 +88,7 @@ def test_the_worst_environment_is_better_off_than_under_erm(robust):
     def test(seed):
         return conflicting_rules((500, 500, 500), seed)
 
-    options = {"featurizer": "linear", "epochs": 30, "learning_rate": 0.01}
+    options: dict[str, Any] = {"featurizer": "linear", "epochs": 30, "learning_rate": 0.01}
     erm = worst_environments(lambda seed: ERMClassifier(random_state=seed, **options), train, test)
     found = worst_environments(lambda seed: robust(random_state=seed, **options), train, test)
     assert erm.min() > 1
@@ -100,7 +102,7 @@ def test_groupdro_hears_the_worst_environment_more_than_equal_weights_do():
     def test(seed):
         return conflicting_rules((500, 500, 500), seed)
 
-    options = {"featurizer": "linear", "epochs": 30, "learning_rate": 0.01}
+    options: dict[str, Any] = {"featurizer": "linear", "epochs": 30, "learning_rate": 0.01}
     equal, robust = (
         worst_environments(lambda seed, s=s: GroupDROClassifier(step_size=s, random_state=seed, **options), train, test)
         for s in (0.0, 0.1)
@@ -148,7 +150,7 @@ def test_it_is_the_shares_of_labels_that_alignment_fails_on():
 
 def test_andmask_leaves_a_feature_alone_that_environments_disagree_on():
     """Full batches and a linear model, so that no noise decides; in a place where the second column turned round."""
-    options = {"featurizer": "linear", "batch_size": 900, "epochs": 60, "learning_rate": 0.01}
+    options: dict[str, Any] = {"featurizer": "linear", "batch_size": 900, "epochs": 60, "learning_rate": 0.01}
 
     def train(seed):
         return turning_feature((1, 1, -1), seed)

@@ -112,6 +112,7 @@ def test_mmd_by_differences_is_exact_where_the_expansion_is_not() -> None:
     penalties = {}
     for dtype in (torch.float64, torch.float32):
         network = build_network("linear", (4,), (), 2, hidden_dims=(), representation_dim=4)
+        assert network.first is not None
         network.first.weight.data, network.first.bias.data = torch.eye(4), torch.zeros(4)
         stack = ModuleStack([Classifier(network.to(dtype))])
         for distances in ("expansion", "differences"):
@@ -262,7 +263,7 @@ def test_gradients_of_environments_reach_extractors_of_any_kind(objective: Calla
     """A stack of two with a module as extractor has the gradients of the same networks without one."""
 
     def extractor(input_shape: tuple[int, ...], width: int) -> nn.Module:
-        return nn.Sequential(nn.Linear(*input_shape, 5), nn.ReLU(), nn.Linear(5, width))
+        return nn.Sequential(nn.Linear(input_shape[0], 5), nn.ReLU(), nn.Linear(5, width))
 
     found, batches, models = [], [], []
     for seed in range(2):

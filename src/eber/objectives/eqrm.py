@@ -79,8 +79,9 @@ def risk_quantile(risks: Tensor, present: Tensor, alpha: Tensor, gradient: str) 
     with torch.no_grad():
         quantile = quantile_between(low, high, alpha, risks, present, h)
     if gradient == "bisection":
-        weight = ((quantile - low) / (high - low).clamp(min=math.sqrt(LEAST_VARIANCE))).detach()
-        return (low + weight * (high - low))[:, 0]
+        weight: Tensor = ((quantile - low) / (high - low).clamp(min=math.sqrt(LEAST_VARIANCE))).detach()
+        value: Tensor = low + weight * (high - low)
+        return value[:, 0]
     u = (quantile - risks) / h
     density = (torch.exp(-u.square() / 2) * present).sum(1, keepdim=True) / math.sqrt(2 * math.pi) / h
     slope = (density / present.sum(1, keepdim=True)).detach()

@@ -108,7 +108,7 @@ def compare_table(
         table,
         label=label,
         environment=environment,
-        methods=None if len(chosen) == len(METHODS) else chosen,
+        methods=None if methods is None else chosen,
         seeds=seeds,
         metric=metric,
         drop=tuple(dropped),
