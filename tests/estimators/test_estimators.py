@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from eber import PAPER_FORM, EBERClassifier, ERMClassifier, FishrClassifier, IRMClassifier, VRExClassifier, aggregates
+from eber import PAPER_FORM, EBERClassifier, ERMClassifier, FishrClassifier, IRMClassifier, VRExClassifier
 from eber.datasets.parametric import ParametricParameters, draw
+from eber.method import aggregates
 from eber.objectives.eber import READINGS, TERMS
 
 CLASSIFIERS = [EBERClassifier, ERMClassifier, IRMClassifier, VRExClassifier, FishrClassifier]

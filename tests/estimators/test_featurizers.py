@@ -6,8 +6,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from eber import PAPER_FORM, EBERClassifier, ERMClassifier, FishrClassifier, IRMClassifier, VRExClassifier, aggregates
+from eber import PAPER_FORM, EBERClassifier, ERMClassifier, FishrClassifier, IRMClassifier, VRExClassifier
 from eber.datasets.parametric import ParametricParameters, draw
+from eber.method import aggregates
 from eber.nn.image_extractor import IMAGES_AT_ONCE, ConvolutionalExtractor
 
 CLASSIFIERS = [EBERClassifier, ERMClassifier, IRMClassifier, VRExClassifier, FishrClassifier]

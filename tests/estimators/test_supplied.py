@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from eber import EBERClassifier, aggregates
+from eber import EBERClassifier
 from eber.datasets.parametric import ParametricParameters, draw
 from eber.datasets.parametric_oracle import ParametricOracle
+from eber.method import aggregates
 from eber.method.posteriors import GridPosterior
 
 # Fits of one or two epochs are not good fits, and are not meant to be.

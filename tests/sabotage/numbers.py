@@ -51,7 +51,7 @@ SABOTAGES = (
     Sabotage(
         broken="Quadrature is used in any dimension, and has no rule beyond two.",
         test="tests/trust/test_numbers.py::test_any_latent_dimension",
-        file="method/inference.py",
+        file="method/integration.py",
         before='(method == "auto" and latent_dim <= MAX_QUADRATURE_DIM)',
         after='method == "auto"',
     ),

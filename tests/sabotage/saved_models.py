@@ -20,7 +20,7 @@ SABOTAGES = (
     Sabotage(
         broken="Predictions are integrated with fewer nodes.",
         test="tests/trust/test_saved_models.py::test_a_model_of_version_1_answers_as_it_did",
-        file="method/inference.py",
+        file="method/integration.py",
         before="{1: 32, 2: 16}",
         after="{1: 32, 2: 4}",
     ),
