@@ -12,12 +12,12 @@ from eber.method.integration import Expansion, automatic_method, integration_rul
 from tests.small_networks import make_batch, make_networks
 
 
-@pytest.mark.parametrize(("K", "L"), [(4, 3), (9, 8), (20, 19)])
+@pytest.mark.parametrize(("K", "L"), [(4, 3), (9, 8)])
 def test_the_expansion_is_the_integral_over_z(K: int, L: int) -> None:
-    """Against 40,000 draws, whose standard error is at most 0.0025 and far less in the mean over components."""
-    module, batch = make_networks(1, K=K, L=L), make_batch(1, K=K, B=5)
+    """Against 20,000 draws, whose standard error is at most 0.0036 and far less in the mean over components."""
+    module, batch = make_networks(1, K=K, L=L), make_batch(1, K=K, B=3)
     found = predict(module, batch.x, Expansion.with_points(L, None, 0)).p_y_given_x
-    exact = predict(module, batch.x, integration_rule(L, "monte_carlo", 40_000, seed=3)).p_y_given_x
+    exact = predict(module, batch.x, integration_rule(L, "monte_carlo", 20_000, seed=3)).p_y_given_x
     assert np.abs(found - exact).max() < 2e-3
     np.testing.assert_allclose(found.sum(1), 1, atol=1e-12)
 

@@ -12,7 +12,8 @@ from torch.nn import functional as F
 
 from eber.nn.conditional_mlp import ConditionalMLP, MLPLayout
 from eber.nn.context_blocks import BLOCK
-from eber.nn.networks import build_network
+from eber.nn.networks import ConditionalNetwork, build_network
+from eber.nn.plain import PlainNetwork, gradients_by_name, with_plain_layers
 from eber.nn.stack import ModuleStack
 from eber.objectives.base import Batch, ModelByModel
 from eber.objectives.eber import TERMS, EBERObjective, ExpectationRule
@@ -20,35 +21,6 @@ from eber.objectives.fused.mixture import Mixture, Sizes, integrand_rows
 from eber.objectives.fused.objective import FusedEBERObjective
 from eber.objectives.fused.sampled_mixture import SampledMixture
 from tests.small_networks import make_batch, make_networks
-
-
-def by_concatenation(network: nn.Module, x: torch.Tensor) -> torch.Tensor:
-    """What a conditional network means: plain layers on [x; one-hot contexts], one combination at a time.
-
-    Without a layer before the head, each combination has a linear map of its own.
-    """
-    if network.first is None:
-        weight = network.head.weight.view(-1, *network.contexts, network.head.in_features)
-        bias = network.head.bias.view(-1, *network.contexts, 1)
-        return weight @ network.extractor(x).T + bias
-    out = []
-    for combination in product(*(range(size) for size in network.contexts)):
-        features = x if network.extractor is None else network.extractor(x)
-        one_hot = [
-            F.one_hot(torch.tensor(c), size).to(x).expand(len(x), -1)
-            for c, size in zip(combination, network.contexts, strict=True)
-        ]
-        inputs = torch.cat([features, *one_hot], 1)
-        weight = torch.cat([network.first.weight, *network.tables], 1)
-        hidden = inputs @ weight.T + network.first.bias
-        layers = list(network.layers)
-        last = layers.pop() if network.linear_representation and layers else None
-        if not (network.linear_representation and last is None):
-            hidden = hidden.relu()
-        for layer in layers:
-            hidden = layer(hidden).relu()
-        out.append(network.head(hidden if last is None else last(hidden)).T)
-    return torch.stack(out, 1).view(-1, *network.contexts, len(x))
 
 
 @pytest.mark.parametrize("block", [BLOCK, 200, 1])
@@ -73,13 +45,17 @@ def test_conditional_network_means_plain_layers(
         representation_dim=6,
     ).double()
     x = torch.randn(7, 4, dtype=torch.float64)
-    expected = by_concatenation(network, x)
+    plain = PlainNetwork(network)
+    expected = plain(x)
     torch.testing.assert_close(network(x), expected)
     upstream = torch.randn_like(expected)
-    found = torch.autograd.grad((network(x) * upstream).sum(), list(network.parameters()))
-    wanted = torch.autograd.grad((expected * upstream).sum(), list(network.parameters()))
-    for a, b in zip(found, wanted, strict=True):
-        torch.testing.assert_close(a, b)
+    names, parameters = zip(*network.named_parameters(), strict=True)
+    found = torch.autograd.grad((network(x) * upstream).sum(), parameters)
+    (expected * upstream).sum().backward()
+    wanted = plain.gradients()
+    assert set(wanted) == set(names)
+    for name, gradient in zip(names, found, strict=True):
+        torch.testing.assert_close(gradient, wanted[name])
 
 
 @pytest.mark.parametrize("linear_representation", [True, False])
@@ -145,6 +121,32 @@ def test_fused_objective_equals_the_readable_one_in_value_terms_and_gradient(cas
     assert fused.names == expected.names == ("loss", *TERMS)
     torch.testing.assert_close(fused.values, expected.values, rtol=1e-9, atol=1e-12)
     torch.testing.assert_close(found, wanted, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_fused_gradient_is_autograds_through_plain_layers(case: str) -> None:
+    """The judge is readable to the bottom: Theorem 1 in `objectives/eber.py` on `nn.Linear`, and nothing by hand."""
+    options = {"K": 2, "m": 3, "L": 1, **CASES[case]}
+    supplied = options.pop("supplied", False)
+    module = make_networks(6, **options)  # type: ignore[arg-type]
+    batch = make_batch(6, K=options["K"], m=options.get("n_observed", options["m"]), B=9)  # type: ignore[arg-type]
+    if supplied:
+        batch = Batch(batch.x, batch.y, batch.e, torch.log_softmax(torch.randn(3, 9, dtype=torch.float64), 0))
+    plain = with_plain_layers(module)
+    assert not [part for part in plain.modules() if isinstance(part, ConditionalNetwork)]
+    readable = EBERObjective("stratified", ExpectationRule(options["L"]), 1.3, 0.6)  # type: ignore[arg-type]
+    expected = readable.terms(plain, batch, torch.Generator().manual_seed(3))  # type: ignore[arg-type]
+    expected["loss"].backward()
+    wanted = gradients_by_name(plain)
+    stack = ModuleStack([module])
+    fused = FusedEBERObjective(1.3, 0.6)(stack, one_model(batch), 0, [torch.Generator().manual_seed(3)])
+    fused.backward()
+    for name in ("loss", *TERMS):
+        assert fused.of(name) == pytest.approx(expected[name].item(), rel=1e-10, abs=1e-12)
+    found = {name: p.grad for name, p in module.named_parameters()}
+    assert set(found) == set(wanted)
+    for name, gradient in found.items():
+        torch.testing.assert_close(gradient, wanted[name], rtol=1e-10, atol=1e-12)
 
 
 def test_fused_gradient_is_the_slope_of_the_fused_loss() -> None:

@@ -63,9 +63,9 @@ class Expansion:
         E[softmax(W z + b)] = p (1 + (c - <c>) / 2) + terms of the fourth order and above in sigma.
 
     The fourth order is about p V² / 8, V = c + <r> being the variance of each logit against the mean logit. Where its
-    largest entry times the component's weight p(k,e|x) exceeds EXPANSION_TOLERANCE, the expectation is taken at points and their
-    mirror images, whose first, second and third moments are those of a standard normal: they too err only from the
-    fourth order on, and by less.
+    largest entry times the component's weight p(k,e|x) exceeds EXPANSION_TOLERANCE, the expectation is taken at points
+    and their mirror images, whose first, second and third moments are those of a standard normal: they too err only
+    from the fourth order on, and by less.
 
     Attributes
     ----------
