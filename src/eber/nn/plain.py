@@ -44,7 +44,9 @@ class PlainNetwork(nn.Module):
             return
         joined = torch.cat([network.first.weight, *network.tables], 1)  # W = [W_x W_y W_e]
         self.layers.append(_linear(joined, network.first.bias))
-        self.layers.extend(_linear(layer.weight, layer.bias) for layer in network.layers)
+        for i in range(len(network.layers)):
+            weight_and_bias = (network.get_parameter(f"layers.{i}.{part}") for part in ("weight", "bias"))
+            self.layers.append(_linear(*weight_and_bias))
         self.heads.append(_linear(weight, bias))
 
     @property
