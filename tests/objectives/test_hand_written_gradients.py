@@ -17,7 +17,8 @@ from eber.nn.plain import PlainNetwork, gradients_by_name, with_plain_layers
 from eber.nn.stack import ModuleStack
 from eber.objectives.base import Batch, ModelByModel
 from eber.objectives.eber import TERMS, EBERObjective, ExpectationRule
-from eber.objectives.fused.mixture import Mixture, Sizes, integrand_rows
+from eber.objectives.fused.mixture import ExactMixture
+from eber.objectives.fused.mixture_arrays import Sizes, integrand_rows
 from eber.objectives.fused.objective import FusedEBERObjective
 from eber.objectives.fused.sampled_mixture import SampledMixture
 from tests.small_networks import make_batch, make_networks
@@ -218,40 +219,43 @@ def test_sampled_environments_leave_loss_and_gradient_unbiased() -> None:
     noise, slope = normal(L, m, B), normal(L)
     e = torch.randint(0, m, (1, B), generator=g)
 
-    def evaluate(mixture: Mixture, pair: tuple[int, int] | None = None) -> list[torch.Tensor]:
+    def evaluate(mixture: ExactMixture | SampledMixture, pair: tuple[int, int] | None = None) -> list[torch.Tensor]:
         """The bound of each row and the gradients; with the given pair of environments where two are drawn."""
-        for array, values in ((mixture.theta, theta), (mixture.lp_y, lp_y), (mixture.lp_e, lp_e)):
+        inputs, draws, gradients = mixture.inputs, mixture.draws, mixture.gradients
+        for array, values in ((inputs.theta, theta), (inputs.lp_y, lp_y), (inputs.lp_e, lp_e)):
             array.copy_(values)
-        mixture.observed.copy_(F.one_hot(e, m).mT)
+        inputs.observed.copy_(F.one_hot(e, m).mT)
         mixture.weigh()
-        mixture.noise.copy_(noise[:, :, : mixture.noise.shape[2]])
+        draws.noise.copy_(noise[:, :, : draws.noise.shape[2]])
         if isinstance(mixture, SampledMixture):
-            cumulative = torch.cat([torch.zeros(1, 1, B, dtype=torch.float64), mixture.r.cumsum(1)], 1)
-            mixture.uniform.copy_(torch.stack([(cumulative[:, j] + cumulative[:, j + 1]) / 2 for j in pair], 2))
-            mixture.choose(e)
-            assert torch.equal(mixture.environments[:, :2], torch.tensor(pair)[None, :, None].expand(1, 2, B))
-            mixture.noise.copy_(noise.gather(2, mixture.environments[:, None].expand(1, L, 3, B)))
-        mixture.draw()
-        along = torch.einsum("sl,slcb->scb", slope, mixture.points[:, :L])
-        mixture.log_lik.copy_(-along.square())  # stands for a decoder
-        bound_weight, tied = mixture.weights.unbind(1)
-        mixture.grad_points[:, :L] = torch.einsum("sl,scb->slcb", slope, -2 * along * (bound_weight + 0.6 * tied))
+            cumulative = torch.cat([torch.zeros(1, 1, B, dtype=torch.float64), inputs.r.cumsum(1)], 1)
+            mixture.choice.uniform.copy_(torch.stack([(cumulative[:, j] + cumulative[:, j + 1]) / 2 for j in pair], 2))
+            mixture.choice.choose(e)
+            environments = mixture.choice.environments
+            assert torch.equal(environments[:, :2], torch.tensor(pair)[None, :, None].expand(1, 2, B))
+            draws.noise.copy_(noise.gather(2, environments[:, None].expand(1, L, 3, B)))
+        mixture._own.draw()
+        along = torch.einsum("sl,slcb->scb", slope, draws.z)
+        draws.log_lik.copy_(-along.square())  # stands for a decoder
+        bound_weight, tied = draws.weights.unbind(1)
+        draws.grad_z.copy_(torch.einsum("sl,scb->slcb", slope, -2 * along * (bound_weight + 0.6 * tied)))
         mixture.differentiate()
-        log_post = mixture.integrands[:, integrand_rows(K)["log_post"]]
-        bound = (bound_weight * (mixture.log_lik - log_post)).sum(1)
-        return [bound, mixture.grad_theta.clone(), mixture.grad_lp_y.clone(), mixture.grad_lp_e.clone()]
+        log_post = draws.integrands[:, integrand_rows(K)["log_post"]]
+        bound = (bound_weight * (draws.log_lik - log_post)).sum(1)
+        return [bound, gradients.theta.clone(), gradients.lp_y.clone(), gradients.lp_e.clone()]
 
-    every, few = (kind(sizes, 0.6, theta) for kind in (Mixture, SampledMixture))
+    every, few = (kind(sizes, 0.6, theta) for kind in (ExactMixture, SampledMixture))
     expected = evaluate(every)
     rows = integrand_rows(K)
     of_the_tie = [*range(rows["log_post_own"], rows["log_joint"]), *range(rows["log_joint_own"], rows["log_r"])]
     totals = [torch.zeros_like(value) for value in expected]
     for first, second in product(range(m), repeat=2):
         found = evaluate(few, (first, second))
-        terms_at_draws = every.integrands.gather(2, few.environments[:, None].expand_as(few.integrands))
-        torch.testing.assert_close(few.integrands[:, :, :2], terms_at_draws[:, :, :2])
-        torch.testing.assert_close(few.integrands[:, of_the_tie, 2], terms_at_draws[:, of_the_tie, 2])
-        probability = every.r[:, first] * every.r[:, second]  # (1, B)
+        integrands, environments = few.draws.integrands, few.choice.environments
+        terms_at_draws = every.draws.integrands.gather(2, environments[:, None].expand_as(integrands))
+        torch.testing.assert_close(integrands[:, :, :2], terms_at_draws[:, :, :2])
+        torch.testing.assert_close(integrands[:, of_the_tie, 2], terms_at_draws[:, of_the_tie, 2])
+        probability = every.inputs.r[:, first] * every.inputs.r[:, second]  # (1, B)
         for total, value in zip(totals, found, strict=True):
             total += value * probability.view(1, *[1] * (value.dim() - 2), B)
     for total, value in zip(totals, expected, strict=True):

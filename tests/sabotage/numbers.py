@@ -13,7 +13,7 @@ SABOTAGES = (
     Sabotage(
         broken="The gradient through the soft bounds lacks a factor.",
         test="tests/objectives/test_hand_written_gradients.py::test_fused_gradient_is_autograds_through_plain_layers",
-        file="objectives/fused/objective.py",
+        file="objectives/fused/networks.py",
         before="grad_input=grad).mul_(self.four) if self.bounded",
         after="grad_input=grad) if self.bounded",
     ),
