@@ -13,43 +13,16 @@ from torch.nn import functional as F
 
 from eber.nn.conditional_mlp import ConditionalMLP, MLPLayout
 from eber.nn.context_blocks import BLOCK
-from eber.nn.networks import build_network
+from eber.nn.networks import ConditionalNetwork, build_network
+from eber.nn.plain import PlainNetwork, gradients_by_name, with_plain_layers
 from eber.nn.stack import ModuleStack
 from eber.objectives.base import Batch, ModelByModel
 from eber.objectives.eber import TERMS, EBERObjective, ExpectationRule
-from eber.objectives.fused.mixture import Mixture, Sizes, integrand_rows
+from eber.objectives.fused.mixture import ExactMixture
+from eber.objectives.fused.mixture_arrays import Sizes, integrand_rows
 from eber.objectives.fused.objective import FusedEBERObjective
 from eber.objectives.fused.sampled_mixture import SampledMixture
 from tests.small_networks import make_batch, make_networks
-
-
-def by_concatenation(network: Any, x: torch.Tensor) -> torch.Tensor:
-    """What a conditional network means: plain layers on [x; one-hot contexts], one combination at a time.
-
-    Without a layer before the head, each combination has a linear map of its own.
-    """
-    if network.first is None:
-        weight = network.head.weight.view(-1, *network.contexts, network.head.in_features)
-        bias = network.head.bias.view(-1, *network.contexts, 1)
-        return weight @ network.extractor(x).T + bias
-    out = []
-    for combination in product(*(range(size) for size in network.contexts)):
-        features = x if network.extractor is None else network.extractor(x)
-        one_hot = [
-            F.one_hot(torch.tensor(c), size).to(x).expand(len(x), -1)
-            for c, size in zip(combination, network.contexts, strict=True)
-        ]
-        inputs = torch.cat([features, *one_hot], 1)
-        weight = torch.cat([network.first.weight, *network.tables], 1)
-        hidden = inputs @ weight.T + network.first.bias
-        layers = list(network.layers)
-        last = layers.pop() if network.linear_representation and layers else None
-        if not (network.linear_representation and last is None):
-            hidden = hidden.relu()
-        for layer in layers:
-            hidden = layer(hidden).relu()
-        out.append(network.head(hidden if last is None else last(hidden)).T)
-    return torch.stack(out, 1).view(-1, *network.contexts, len(x))
 
 
 @pytest.mark.parametrize("block", [BLOCK, 200, 1])
@@ -74,13 +47,17 @@ def test_conditional_network_means_plain_layers(
         representation_dim=6,
     ).double()
     x = torch.randn(7, 4, dtype=torch.float64)
-    expected = by_concatenation(network, x)
+    plain = PlainNetwork(network)
+    expected = plain(x)
     torch.testing.assert_close(network(x), expected)
     upstream = torch.randn_like(expected)
-    found = torch.autograd.grad((network(x) * upstream).sum(), list(network.parameters()))
-    wanted = torch.autograd.grad((expected * upstream).sum(), list(network.parameters()))
-    for a, b in zip(found, wanted, strict=True):
-        torch.testing.assert_close(a, b)
+    names, parameters = zip(*network.named_parameters(), strict=True)
+    found = torch.autograd.grad((network(x) * upstream).sum(), parameters)
+    (expected * upstream).sum().backward()
+    wanted = plain.gradients()
+    assert set(wanted) == set(names)
+    for name, gradient in zip(names, found, strict=True):
+        torch.testing.assert_close(gradient, wanted[name])
 
 
 @pytest.mark.parametrize("linear_representation", [True, False])
@@ -147,6 +124,32 @@ def test_fused_objective_equals_the_readable_one_in_value_terms_and_gradient(cas
     assert fused.names == expected.names == ("loss", *TERMS)
     torch.testing.assert_close(fused.values, expected.values, rtol=1e-9, atol=1e-12)
     torch.testing.assert_close(found, wanted, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_fused_gradient_is_autograds_through_plain_layers(case: str) -> None:
+    """The judge is readable to the bottom: Theorem 1 in `objectives/eber.py` on `nn.Linear`, and nothing by hand."""
+    options = {"K": 2, "m": 3, "L": 1, **CASES[case]}
+    supplied = options.pop("supplied", False)
+    module = make_networks(6, **options)
+    batch = make_batch(6, K=options["K"], m=options.get("n_observed", options["m"]), B=9)
+    if supplied:
+        batch = Batch(batch.x, batch.y, batch.e, torch.log_softmax(torch.randn(3, 9, dtype=torch.float64), 0))
+    plain = with_plain_layers(module)
+    assert not [part for part in plain.modules() if isinstance(part, ConditionalNetwork)]
+    readable = EBERObjective("stratified", ExpectationRule(options["L"]), 1.3, 0.6)
+    expected = readable.terms(plain, batch, torch.Generator().manual_seed(3))  # type: ignore[arg-type]
+    expected["loss"].backward()
+    wanted = gradients_by_name(plain)
+    stack = ModuleStack([module])
+    fused = FusedEBERObjective(1.3, 0.6)(stack, one_model(batch), 0, [torch.Generator().manual_seed(3)])
+    fused.backward()
+    for name in ("loss", *TERMS):
+        assert fused.of(name) == pytest.approx(expected[name].item(), rel=1e-10, abs=1e-12)
+    found = {name: p.grad for name, p in module.named_parameters()}
+    assert set(found) == set(wanted)
+    for name, gradient in found.items():
+        torch.testing.assert_close(gradient, wanted[name], rtol=1e-10, atol=1e-12)
 
 
 def test_fused_gradient_is_the_slope_of_the_fused_loss() -> None:
@@ -217,40 +220,43 @@ def test_sampled_environments_leave_loss_and_gradient_unbiased() -> None:
     noise, slope = normal(L, m, B), normal(L)
     e = torch.randint(0, m, (1, B), generator=g)
 
-    def evaluate(mixture: Any, pair: tuple[int, int] = (0, 0)) -> list[torch.Tensor]:
+    def evaluate(mixture: ExactMixture | SampledMixture, pair: tuple[int, int] = (0, 0)) -> list[torch.Tensor]:
         """The bound of each row and the gradients; with the given pair of environments where two are drawn."""
-        for array, values in ((mixture.theta, theta), (mixture.lp_y, lp_y), (mixture.lp_e, lp_e)):
+        inputs, draws, gradients = mixture.inputs, mixture.draws, mixture.gradients
+        for array, values in ((inputs.theta, theta), (inputs.lp_y, lp_y), (inputs.lp_e, lp_e)):
             array.copy_(values)
-        mixture.observed.copy_(F.one_hot(e, m).mT)
+        inputs.observed.copy_(F.one_hot(e, m).mT)
         mixture.weigh()
-        mixture.noise.copy_(noise[:, :, : mixture.noise.shape[2]])
+        draws.noise.copy_(noise[:, :, : draws.noise.shape[2]])
         if isinstance(mixture, SampledMixture):
-            cumulative = torch.cat([torch.zeros(1, 1, B, dtype=torch.float64), mixture.r.cumsum(1)], 1)
-            mixture.uniform.copy_(torch.stack([(cumulative[:, j] + cumulative[:, j + 1]) / 2 for j in pair], 2))
-            mixture.choose(e)
-            assert torch.equal(mixture.environments[:, :2], torch.tensor(pair)[None, :, None].expand(1, 2, B))
-            mixture.noise.copy_(noise.gather(2, mixture.environments[:, None].expand(1, L, 3, B)))
-        mixture.draw()
-        along = torch.einsum("sl,slcb->scb", slope, mixture.points[:, :L])
-        mixture.log_lik.copy_(-along.square())  # stands for a decoder
-        bound_weight, tied = mixture.weights.unbind(1)
-        mixture.grad_points[:, :L] = torch.einsum("sl,scb->slcb", slope, -2 * along * (bound_weight + 0.6 * tied))
+            cumulative = torch.cat([torch.zeros(1, 1, B, dtype=torch.float64), inputs.r.cumsum(1)], 1)
+            mixture.choice.uniform.copy_(torch.stack([(cumulative[:, j] + cumulative[:, j + 1]) / 2 for j in pair], 2))
+            mixture.choice.choose(e)
+            environments = mixture.choice.environments
+            assert torch.equal(environments[:, :2], torch.tensor(pair)[None, :, None].expand(1, 2, B))
+            draws.noise.copy_(noise.gather(2, environments[:, None].expand(1, L, 3, B)))
+        mixture._own.draw()
+        along = torch.einsum("sl,slcb->scb", slope, draws.z)
+        draws.log_lik.copy_(-along.square())  # stands for a decoder
+        bound_weight, tied = draws.weights.unbind(1)
+        draws.grad_z.copy_(torch.einsum("sl,scb->slcb", slope, -2 * along * (bound_weight + 0.6 * tied)))
         mixture.differentiate()
-        log_post = mixture.integrands[:, integrand_rows(K)["log_post"]]
-        bound = (bound_weight * (mixture.log_lik - log_post)).sum(1)
-        return [bound, mixture.grad_theta.clone(), mixture.grad_lp_y.clone(), mixture.grad_lp_e.clone()]
+        log_post = draws.integrands[:, integrand_rows(K)["log_post"]]
+        bound = (bound_weight * (draws.log_lik - log_post)).sum(1)
+        return [bound, gradients.theta.clone(), gradients.lp_y.clone(), gradients.lp_e.clone()]
 
-    every, few = Mixture(sizes, 0.6, theta), SampledMixture(sizes, 0.6, theta)
+    every, few = ExactMixture(sizes, 0.6, theta), SampledMixture(sizes, 0.6, theta)
     expected = evaluate(every)
     rows = integrand_rows(K)
     of_the_tie = [*range(rows["log_post_own"], rows["log_joint"]), *range(rows["log_joint_own"], rows["log_r"])]
     totals = [torch.zeros_like(value) for value in expected]
     for first, second in product(range(m), repeat=2):
         found = evaluate(few, (first, second))
-        terms_at_draws = every.integrands.gather(2, few.environments[:, None].expand_as(few.integrands))
-        torch.testing.assert_close(few.integrands[:, :, :2], terms_at_draws[:, :, :2])
-        torch.testing.assert_close(few.integrands[:, of_the_tie, 2], terms_at_draws[:, of_the_tie, 2])
-        probability = every.r[:, first] * every.r[:, second]  # (1, B)
+        integrands, environments = few.draws.integrands, few.choice.environments
+        terms_at_draws = every.draws.integrands.gather(2, environments[:, None].expand_as(integrands))
+        torch.testing.assert_close(integrands[:, :, :2], terms_at_draws[:, :, :2])
+        torch.testing.assert_close(integrands[:, of_the_tie, 2], terms_at_draws[:, of_the_tie, 2])
+        probability = every.inputs.r[:, first] * every.inputs.r[:, second]  # (1, B)
         for total, value in zip(totals, found, strict=True):
             total += value * probability.view(1, *[1] * (value.dim() - 2), B)
     for total, value in zip(totals, expected, strict=True):

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from eber.method.aggregates import Conditionals, at_label
 from eber.method.distributions import gauss_hermite
-from eber.method.inference import integration_rule, predict
+from eber.method.inference import predict
+from eber.method.integration import integration_rule
 from eber.method.model import EBERNetworks
 from eber.method.theorem import prior_discrepancy, theorem_rows, theorem_terms
 from eber.objectives.base import Batch

@@ -4,6 +4,20 @@ from tests.sabotage.sabotage import Sabotage
 
 SABOTAGES = (
     Sabotage(
+        broken="The latent that is asked for alone does not weigh the environments.",
+        test="tests/estimators/test_explanation.py::test_every_answer_is_a_part_of_one_explanation",
+        file="method/inference.py",
+        before="np.empty((len(x), module.latent_dim)), np.exp(log_p_e_given_x.T.numpy())",
+        after="np.empty((len(x), module.latent_dim)), np.exp(0 * log_p_e_given_x.T.numpy())",
+    ),
+    Sabotage(
+        broken="The gradient through the soft bounds lacks a factor.",
+        test="tests/objectives/test_hand_written_gradients.py::test_fused_gradient_is_autograds_through_plain_layers",
+        file="objectives/fused/networks.py",
+        before="grad_input=grad).mul_(self.four) if self.bounded",
+        after="grad_input=grad) if self.bounded",
+    ),
+    Sabotage(
         broken="Every class has a sigmoid of its own: probabilities do not sum to one.",
         test="tests/trust/test_numbers.py::test_every_classifier_gives_probabilities_or_advice",
         file="estimators/baselines/base.py",
@@ -51,7 +65,7 @@ SABOTAGES = (
     Sabotage(
         broken="Quadrature is used in any dimension, and has no rule beyond two.",
         test="tests/trust/test_numbers.py::test_any_latent_dimension",
-        file="method/inference.py",
+        file="method/integration.py",
         before='(method == "auto" and latent_dim <= MAX_QUADRATURE_DIM)',
         after='method == "auto"',
     ),

@@ -4,6 +4,13 @@ from tests.sabotage.sabotage import Sabotage
 
 SABOTAGES = (
     Sabotage(
+        broken='A model that does not say what "auto" stands for gets what it stands for today.',
+        test="tests/estimators/test_explanation.py::test_a_model_that_was_saved_before_the_expansion_keeps_its_samples",
+        file="estimators/eber.py",
+        before="self.latent_dim_, linear, expand=False)",
+        after="self.latent_dim_, linear)",
+    ),
+    Sabotage(
         broken="The format of a classifier has a new version, and the old one is refused.",
         test="tests/trust/test_saved_models.py::test_a_model_of_version_1_answers_as_it_did",
         file="estimators/persistence.py",
@@ -20,7 +27,7 @@ SABOTAGES = (
     Sabotage(
         broken="Predictions are integrated with fewer nodes.",
         test="tests/trust/test_saved_models.py::test_a_model_of_version_1_answers_as_it_did",
-        file="method/inference.py",
+        file="method/integration.py",
         before="{1: 32, 2: 16}",
         after="{1: 32, 2: 4}",
     ),

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from eber.compare.methods import Effort, fit_method
 from eber.estimators import EBERClassifier
+from eber.estimators.explanation import Explanation
 from eber.evaluation.metrics import METRICS, score
 from eber.exceptions import AdaptationWarning
 from eber.method.inference import entropy
@@ -94,7 +95,8 @@ def evaluate_fold(
     X, X_test = (preprocessing.transform(table.columns.select(rows)) for rows in (train, test))
     fitted = yield from fit_method(method, X, table.y[train], table.environments[train], seed, effort)
     classifier = fitted.classifier
-    proba = classifier.predict_proba(X_test)
+    explanation = classifier.explain(X_test) if isinstance(classifier, EBERClassifier) else None
+    proba = classifier.predict_proba(X_test) if explanation is None else explanation.p_y_given_x
     y = table.y[test]
     scores = {MAIN: score(y, proba, classifier.classes_, METRICS)}
     if fitted.penalty_weight is not None:
@@ -103,25 +105,25 @@ def evaluate_fold(
         "proba": proba.astype(np.float32),
         "label": np.searchsorted(classifier.classes_, y),
     }
-    if isinstance(classifier, EBERClassifier):
-        adapted, more = _look_inside(classifier, X_test, y, seed)
+    if explanation is not None:
+        adapted, more = _look_inside(classifier, explanation, y, seed)
         scores[ADAPTED] = adapted
         arrays |= more
     return CellResult(scores, {MAIN: fitted.seconds}, arrays)
 
 
 def _look_inside(
-    classifier: EBERClassifier, X: NDArray[np.float64], y: NDArray[Any], seed: int
+    classifier: EBERClassifier, explanation: Explanation, y: NDArray[Any], seed: int
 ) -> tuple[dict[str, float], dict[str, NDArray[Any]]]:
     """What EBER says beyond probabilities: p(e|x), latents, the split of uncertainty, and what adaptation gains."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AdaptationWarning)  # whether to trust it is kept as a number
-        adapted = classifier.adapt(X)
-    scores = score(y, adapted.predict_proba(X), classifier.classes_, METRICS)
+        adapted = classifier.adapt(explanation)
+    proba = explanation.adapted(adapted.adaptation_).p_y_given_x
+    scores = score(y, proba, classifier.classes_, METRICS)
     scores["trusted"] = float(adapted.adaptation_.trusted)
-    split = classifier.explain_uncertainty(X)
-    p_e = classifier.predict_environment_proba(X)
-    rows = np.sort(np.random.default_rng(seed).permutation(len(X))[:MAX_SHOWN_LATENTS])
+    split, p_e = explanation.uncertainty, explanation.p_e_given_x
+    rows = np.sort(np.random.default_rng(seed).permutation(len(y))[:MAX_SHOWN_LATENTS])
     return scores, {
         "environments": classifier.environments_.astype(str),
         "p_e": p_e.mean(0),
@@ -129,7 +131,7 @@ def _look_inside(
         "mixture": adapted.environment_mixture(),
         "within": split["within_environments"].to_numpy(np.float32),
         "between": split["between_environments"].to_numpy(np.float32),
-        "latent": classifier.transform(X[rows]).astype(np.float32),
+        "latent": explanation.mean_z[rows].astype(np.float32),
         "latent_rows": rows,
     }
 

@@ -16,12 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from eber.estimators.eber_fitting import EBERFitting
+from eber.estimators.explanation import Explanation, observed_environments
 from eber.estimators.supplied import EnvironmentWeights, checked_posteriors, supplied_weights
 from eber.estimators.validation import index_of
 from eber.exceptions import AdaptationWarning, warn_user
 from eber.method import inference
 from eber.method.adaptation import adapt_mixture
-from eber.method.aggregates import Rule, row_chunks
+from eber.method.aggregates import Rule
+from eber.method.integration import Expansion, automatic_method, integration_rule
 from eber.method.posteriors import SuppliedPosteriors
 from eber.method.theorem import decomposition_table, theorem_rows
 from eber.objectives.eber import READINGS
@@ -81,12 +83,14 @@ class EBERClassifier(EBERFitting):
         exact in e at a cost that grows with m², or two drawn from p(e|x,y) for each row, an unbiased estimate with an
         unbiased gradient at a cost that grows with m. ``"auto"`` is exact up to 32 environments. Other objectives, more
         samples and quadrature use all environments always.
-    prediction : {"auto", "quadrature", "monte_carlo"}, default="auto"
+    prediction : {"auto", "expansion", "quadrature", "monte_carlo"}, default="auto"
         Integration over z for prediction. ``"auto"`` is the closed form for two classes and a linear f1, else
-        Gauss-Hermite quadrature up to two latent dimensions and Monte Carlo above.
+        Gauss-Hermite quadrature up to two latent dimensions; above, for a linear f1, a second-order expansion with
+        quasi-random points for the components that need them (docs/method.md), and otherwise Monte Carlo.
     prediction_points : int or None, default=None
-        Nodes for each latent axis (None: 32, or 16 in two dimensions) or samples from each component (None: 1000, as
-        in the paper; 64 for `decompose`).
+        Nodes for each latent axis (None: 32, or 16 in two dimensions), samples from each component (None: 1000, as in
+        the paper; 64 for `decompose`), or points for each component that the expansion is too coarse for (None: 256;
+        at least four for each latent dimension).
     decoder_hidden_dims : sequence of int, default=()
         Hidden layers of f1; a linear map when empty.
     input_scale : float, default=0.3
@@ -139,6 +143,8 @@ class EBERClassifier(EBERFitting):
         Signs of a bad fit; those that are alarming were warned of.
     latent_dim_ : int
         Dimension of z.
+    auto_prediction_ : {"closed_form", "quadrature", "expansion", "monte_carlo"}
+        What ``prediction="auto"`` stands for in this fit; it is saved, so that a model goes on answering as it did.
     n_steps_, seed_, input_shape_
         Steps that the fit took, the seed that it drew from `random_state`, and the shape of a row.
     environment_prior_ : array of shape (m,)
@@ -167,7 +173,7 @@ class EBERClassifier(EBERFitting):
         "expectation": [StrOptions({"sample", "quadrature"})],
         "expectation_points": [Interval(Integral, 1, None, closed="left"), None],
         "coupling": [StrOptions({"auto", "exact", "sampled"})],
-        "prediction": [StrOptions({"auto", "quadrature", "monte_carlo"})],
+        "prediction": [StrOptions({"auto", "expansion", "quadrature", "monte_carlo"})],
         "prediction_points": [Interval(Integral, 1, None, closed="left"), None],
         "decoder_hidden_dims": ["array-like"],
         "environment_gain": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
@@ -249,23 +255,36 @@ class EBERClassifier(EBERFitting):
         """A classifier in the paper's plain form, without what the default recipe adds; see `PAPER_FORM`."""
         return cls(**{**PAPER_FORM, **parameters})
 
+    def explain(self, X: Any) -> Explanation:
+        """Everything that the model says about rows, from one pass over them.
+
+        Returns
+        -------
+        Explanation with `p_y_given_x` (n, K), `p_y_given_xe` (n, m, K), `p_e_given_x` (n, m), `uncertainty`, `mean_z`
+        (n, latent_dim), and `to_frame()`. `predict_proba`, `predict_environment_proba`, `explain_uncertainty` and
+        `transform` are its parts. Other classifiers have `predict_proba` alone.
+        """
+        x, posteriors = self._features(X), self._posteriors()
+        with torch.no_grad():
+            weights = self._log_p_e_given_x(x)
+            prediction = inference.predict(self.module_, x, self._integral(), weights, posteriors)
+        index = X.index if isinstance(X, pd.DataFrame) else None
+        return Explanation(self.classes_, self.environments_, prediction, self.module_, index)
+
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """p(y|x) by the marginal rule, Equation (pred); (n, K) with columns as in `classes_`."""
-        return self._predict(X).p_y_given_x
+        return self.explain(X).p_y_given_x
 
     def predict_environment_proba(self, X: Any) -> NDArray[np.float64]:
         """p(e|x): how plausible each training environment is for each row; (n, m), columns as in `environments_`."""
-        x = self._features(X)
+        x = self._features(X)  # h alone answers this: the other networks are not asked
         with torch.no_grad():
             log_p = self._log_p_e_given_x(x)
-            chunks = row_chunks(len(x), len(log_p) * len(self.environments_))
-            observed = [self.module_.log_p_observed_given_x(log_p[:, rows]) for rows in chunks]
-        p: NDArray[np.float64] = torch.cat(observed, 1).exp().T.numpy()
-        return p
+        return observed_environments(self.module_, log_p.T.numpy())
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """E[z|x], the learned representation; (n, latent_dim)."""
-        x, posteriors = self._features(X), self._posteriors()
+        x, posteriors = self._features(X), self._posteriors()  # no integral over z is needed for its mean
         with torch.no_grad():
             return inference.mean_latent(self.module_, x, self._log_p_e_given_x(x), posteriors)
 
@@ -278,8 +297,7 @@ class EBERClassifier(EBERFitting):
         over p(e|x); and ``between_environments``, the mutual information of y and e given x. The last two add up to
         the first. A large last one says: the answer depends on the environment, and x does not tell which it is.
         """
-        index = X.index if isinstance(X, pd.DataFrame) else None
-        return pd.DataFrame(inference.split_uncertainty(self._predict(X)), index=index)
+        return self.explain(X).uncertainty
 
     def decompose(self, X: Any, y: Any, *, environments: Any) -> pd.DataFrame:
         """Theorem 1 as a table: L = E[L_e] + R(q).
@@ -300,7 +318,10 @@ class EBERClassifier(EBERFitting):
         labels = index_of(y, self.classes_, len(x), "y", "class")
         index = index_of(environments, self.environments_, len(x), "environments", "environment")
         with torch.no_grad():
-            rows = theorem_rows(self.module_, x, self._rule(DECOMPOSITION_SAMPLES), self._log_p_e_given_x(x))
+            rule = integration_rule(
+                self.latent_dim_, self.prediction, self.prediction_points, self.seed_, samples=DECOMPOSITION_SAMPLES
+            )
+            rows = theorem_rows(self.module_, x, rule, self._log_p_e_given_x(x))
         return decomposition_table(rows, labels, index, self.environments_)
 
     def adapt(self, X: Any) -> Self:
@@ -308,13 +329,23 @@ class EBERClassifier(EBERFitting):
 
         The copy predicts with p(e|x) pi_e / pi0_e, renormalised; the original is untouched. The estimate and the
         reasons not to trust it, if any, are in the copy's `adaptation_`; each reason is also warned of.
+
+        Parameters
+        ----------
+        X : rows, or what `explain` said about them, so that p(e|x) is not computed again
         """
-        x = self._features(X)
+        check_is_fitted(self)
         if self.prediction_weights != "learned":
             raise ValueError("adapt reweights the learned p(e|x); set prediction_weights='learned' first.")
-        with torch.no_grad():
-            # (n, m), before any earlier adaptation
-            log_p_e = inference.in_chunks(self.module_.log_p_e_given_x, x, self.module_.h).T.numpy()
+        if not isinstance(X, Explanation):
+            x = self._features(X)
+            with torch.no_grad():
+                # (n, m), before any earlier adaptation
+                log_p_e = inference.in_chunks(self.module_.log_p_e_given_x, x, self.module_.h).T.numpy()
+        elif hasattr(self, "adaptation_"):
+            raise ValueError("These rows were explained by an adapted classifier; give the rows themselves.")
+        else:
+            log_p_e = X.prediction.log_p_e_given_x
         adaptation = adapt_mixture(log_p_e, self.environment_prior_, self._doubts_about_adaptation())
         adapted = copy.copy(self)
         adapted.adaptation_ = adaptation
@@ -361,10 +392,19 @@ class EBERClassifier(EBERFitting):
             fitted = "learned" if self.module_.g is not None else "supplied"
             raise ValueError(f"posteriors is {self.posteriors!r}, but this fit's posteriors were {fitted}: fit again.")
 
-    def _rule(self, samples: int = inference.MONTE_CARLO_SAMPLES) -> Rule:
-        return inference.integration_rule(
-            self.latent_dim_, self.prediction, self.prediction_points, self.seed_, samples=samples
-        )
+    def _integral(self) -> Rule | Expansion | None:
+        """How p(y|z) is integrated over a component for prediction; None stands for the closed form."""
+        method = self.prediction
+        if method == "auto":
+            # A model of an earlier version has not kept what "auto" stands for, and did not know the expansion.
+            linear = len(self.module_.f1) == 1
+            earlier = automatic_method(len(self.classes_), self.latent_dim_, linear, expand=False)
+            method = getattr(self, "auto_prediction_", earlier)
+        if method == "closed_form":
+            return None
+        if method == "expansion":
+            return Expansion.with_points(self.latent_dim_, self.prediction_points, self.seed_)
+        return integration_rule(self.latent_dim_, method, self.prediction_points, self.seed_)
 
     def _log_p_e_given_x(self, x: Tensor) -> Tensor:
         """The weights that prediction uses, (m, n)."""
@@ -382,10 +422,3 @@ class EBERClassifier(EBERFitting):
         if not callable(self.posteriors):
             return None
         return checked_posteriors(self.posteriors, len(self.classes_), len(self.environments_), self.latent_dim_)
-
-    def _predict(self, X: Any) -> inference.Prediction:
-        x, posteriors = self._features(X), self._posteriors()
-        closed = self.prediction == "auto" and inference.has_closed_form(self.module_)
-        with torch.no_grad():
-            weights = self._log_p_e_given_x(x)
-            return inference.predict(self.module_, x, None if closed else self._rule(), weights, posteriors)

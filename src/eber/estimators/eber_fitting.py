@@ -18,6 +18,7 @@ from eber.method import inference
 from eber.method.adaptation import Adaptation
 from eber.method.diagnostics import Diagnostic, diagnose
 from eber.method.distributions import MAX_QUADRATURE_DIM
+from eber.method.integration import automatic_method, integration_rule
 from eber.method.model import EBERNetworks
 from eber.objectives.base import Batch, ModelByModel, Objective
 from eber.objectives.eber import EBERObjective, ExpectationRule
@@ -51,9 +52,13 @@ class EBERFitting(EnvironmentClassifier):
             raise ValueError(
                 f"expectation='quadrature' needs latent_dim <= {MAX_QUADRATURE_DIM}, got {latent_dim}; use 'sample'."
             )
-        if self.prediction != "auto" or K > 2 or len(self.decoder_hidden_dims):
-            # Refuses, before the fit, what prediction could not use after it.
-            inference.integration_rule(latent_dim, self.prediction, self.prediction_points, seed=0)
+        linear_decoder = len(self.decoder_hidden_dims) == 0
+        method = attributes["auto_prediction_"] = automatic_method(K, latent_dim, linear_decoder)
+        # Refuses, before the fit, what prediction could not use after it.
+        if self.prediction == "expansion" and not linear_decoder:
+            raise ValueError("prediction='expansion' needs a linear decoder: leave decoder_hidden_dims empty.")
+        if self.prediction != "auto" or method == "quadrature":
+            integration_rule(latent_dim, self.prediction, self.prediction_points, seed=0)
         return self._networks(attributes["input_shape_"], K, m, latent_dim)
 
     def _check_parameters(self) -> None:

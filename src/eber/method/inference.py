@@ -6,42 +6,21 @@ Rows are worked through in chunks, so that memory is bounded whatever the number
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy import special
 from torch import Tensor, nn
 
 from eber.method.aggregates import Conditionals, Rule, parts_of, row_chunks
-from eber.method.distributions import MAX_QUADRATURE_DIM, expected_sigmoid, gauss_hermite, standard_normal_draws
+from eber.method.integration import Expansion, average_components
 from eber.method.model import EBERNetworks
 from eber.method.posteriors import GridPosterior, SuppliedPosteriors
 from eber.nn.networks import ConditionalNetwork, Plans
-
-QUADRATURE_NODES = {1: 32, 2: 16}
-"""Nodes for each latent axis, by latent dimension."""
-MONTE_CARLO_SAMPLES = 1000
-"""From each component."""
-
-
-def integration_rule(
-    latent_dim: int, method: str, points: int | None, seed: int, *, samples: int = MONTE_CARLO_SAMPLES
-) -> Rule:
-    """Points (L, Q) and weights (Q,) for expectations over a standard normal.
-
-    ``"auto"`` means Gauss-Hermite quadrature up to two latent dimensions (no sampling noise, the same answer every
-    time) and Monte Carlo above. `points` counts nodes for each latent axis, or samples; without it there are `samples`.
-    """
-    if method == "quadrature" and latent_dim > MAX_QUADRATURE_DIM:
-        raise ValueError(
-            f"prediction='quadrature' needs latent_dim <= {MAX_QUADRATURE_DIM}, got {latent_dim}; use 'monte_carlo'."
-        )
-    if method == "quadrature" or (method == "auto" and latent_dim <= MAX_QUADRATURE_DIM):
-        return gauss_hermite(points or QUADRATURE_NODES[latent_dim], latent_dim)
-    generator = torch.Generator().manual_seed(seed)
-    return standard_normal_draws(points or samples, latent_dim, generator)
 
 
 def widest_layer(network: ConditionalNetwork, row: Tensor) -> int:
@@ -68,40 +47,56 @@ def in_chunks(function: Callable[[Tensor], Tensor], x: Tensor, network: Conditio
     return torch.cat([function(x[rows]) for rows in row_chunks(len(x), widest_layer(network, x[:1]))], -1)
 
 
-def has_closed_form(module: EBERNetworks) -> bool:
-    """Whether E[p(y|z)] under a Gaussian is known without nodes: two classes and a linear decoder."""
-    return module.n_classes == 2 and len(module.f1) == 1
-
-
 @dataclass(frozen=True)
 class Prediction:
-    """What the model says about n rows.
+    """What the model says about n rows, for each of its m components of environments.
 
     Attributes
     ----------
     p_y_given_xe : (n, m, K)
         Predictive distribution within each training environment, the integral of p(y|z) over q(z;x,e).
-    p_e_given_x : (n, m)
-    mean_z : (n, L)
-        E[z|x] under q(z;x).
+    mean_z_given_xe : (n, m, L)
+        E[z|x,e] under q(z;x,e).
+    log_p_e_given_x : (n, m)
     """
 
     p_y_given_xe: NDArray[np.float64]
-    p_e_given_x: NDArray[np.float64]
-    mean_z: NDArray[np.float64]
+    mean_z_given_xe: NDArray[np.float64]
+    log_p_e_given_x: NDArray[np.float64]
 
-    @property
+    @cached_property
+    def p_e_given_x(self) -> NDArray[np.float64]:
+        """p(e|x), (n, m)."""
+        p: NDArray[np.float64] = np.exp(self.log_p_e_given_x)
+        return p
+
+    @cached_property
     def p_y_given_x(self) -> NDArray[np.float64]:
         """Equation (pred): the predictions of the environments averaged over p(e|x), (n, K)."""
         averaged: NDArray[np.float64] = np.einsum("nek,ne->nk", self.p_y_given_xe, self.p_e_given_x)
         averaged /= averaged.sum(1, keepdims=True)  # rounding may leave a sum of 1 + 2e-16
         return averaged
 
+    @cached_property
+    def mean_z(self) -> NDArray[np.float64]:
+        """E[z|x] under q(z;x), (n, L)."""
+        return mean_over_environments(self.mean_z_given_xe, self.p_e_given_x)
+
+    def reweighted(self, log_ratio: NDArray[np.float64]) -> Prediction:
+        """With p(e|x) multiplied by exp(log_ratio), (m,), and renormalised: q(z;x,e) is as it was."""
+        return replace(self, log_p_e_given_x=special.log_softmax(self.log_p_e_given_x + log_ratio, axis=1))
+
+
+def mean_over_environments(values: NDArray[np.float64], p_e_given_x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean over p(e|x), (n, m): (n, m, L) -> (n, L)."""
+    mean: NDArray[np.float64] = np.einsum("nel,ne->nl", values, p_e_given_x)
+    return mean
+
 
 def predict(
     module: EBERNetworks,
     x: Tensor,
-    rule: Rule | None,
+    rule: Rule | Expansion | None,
     log_p_e_given_x: Tensor | None = None,
     posteriors: SuppliedPosteriors | None = None,
 ) -> Prediction:
@@ -110,93 +105,106 @@ def predict(
     Parameters
     ----------
     x : (n, ...) float64
-    rule : points (L, Q) and weights (Q,), or None for the closed form
+    rule : points (L, Q) and weights (Q,), an `Expansion`, or None for the closed form
     log_p_e_given_x : (m, n), optional
         Weights in place of h's.
     posteriors : callable, optional
         q(z;x,y,e) in place of g's.
     """
     n, K, m = len(x), module.n_classes, module.n_environments
-    p_y_given_xe, p_e_given_x, mean_z = np.empty((n, m, K)), np.empty((n, m)), np.empty((n, module.latent_dim))
+    p_y_given_xe, mean_z = np.empty((n, m, K)), np.empty((n, m, module.latent_dim))
     with torch.inference_mode():
         if log_p_e_given_x is None:
             log_p_e_given_x = in_chunks(module.log_p_e_given_x, x, module.h)
-        # z is evaluated at so many points of a row at once; of a grid, at the nodes of every environment's window.
-        rules = [] if rule is None else parts_of(rule, K * m * max(K, module.latent_dim))
-        if posteriors is not None:
-            points = K * posteriors(x[:1].numpy()).index.size
-        else:
-            points = K * m * (rules[0][1].numel() if rules else 1)
-        plans: Plans = {}
-        for rows in row_chunks(n, max(_widest(module, x), points * max(K, module.latent_dim))):
-            log_p_e = log_p_e_given_x[:, rows]
-            if posteriors is None:
-                c = module.conditionals(x[rows], log_p_e, plans)
-                p_k, mean = c.log_p_y_given_xe.exp(), c.mu
-                p_y = _average_components(module, c, p_k, rules)
-            else:
-                p_k = module.log_p_y_given_xe(x[rows], plans).exp()
-                p_y, mean = _average_grid(module, posteriors(x[rows].numpy()), p_k)
-            p_e = log_p_e.exp()  # (m, B)
-            p_e_given_x[rows] = p_e.numpy().T
-            p_y_given_xe[rows] = p_y.numpy().T
-            mean_z[rows] = (p_k.mul_(p_e) * mean).sum((1, 2)).numpy().T
-    return Prediction(p_y_given_xe, p_e_given_x, mean_z)
+        # z is evaluated at so many points of a row at once.
+        rules = parts_of(rule, K * m * max(K, module.latent_dim)) if isinstance(rule, tuple) else rule
+        points = rules[0][1].numel() if isinstance(rules, list) else 1
+        for rows, components in _in_components(module, x, log_p_e_given_x, posteriors, points):
+            p_y_given_xe[rows] = components.p_y(rules).numpy().T
+            mean_z[rows] = components.mean_z().numpy().T
+    return Prediction(p_y_given_xe, mean_z, np.ascontiguousarray(log_p_e_given_x.T.numpy()))
 
 
 def mean_latent(
     module: EBERNetworks, x: Tensor, log_p_e_given_x: Tensor, posteriors: SuppliedPosteriors | None = None
 ) -> NDArray[np.float64]:
-    """E[z|x] under q(z;x) of n rows, (n, L); parameters as for `predict`."""
-    means, plans = np.empty((len(x), module.latent_dim)), Plans()
+    """E[z|x] under q(z;x) of n rows, (n, L), without predicting them; parameters as for `predict`."""
+    means, p_e = np.empty((len(x), module.latent_dim)), np.exp(log_p_e_given_x.T.numpy())
     with torch.inference_mode():
-        points = module.n_classes * posteriors(x[:1].numpy()).index.size if posteriors else 1
-        for rows in row_chunks(len(x), max(_widest(module, x), points)):
-            if posteriors is None:
-                c = module.conditionals(x[rows], log_p_e_given_x[:, rows], plans)
-                p_k, mean = c.log_p_y_given_xe.exp(), c.mu
-            else:
-                p_k = module.log_p_y_given_xe(x[rows], plans).exp()
-                _, mean = _average_grid(module, posteriors(x[rows].numpy()), p_k)
-            means[rows] = (p_k.mul_(log_p_e_given_x[:, rows].exp()) * mean).sum((1, 2)).numpy().T
+        for rows, components in _in_components(module, x, log_p_e_given_x, posteriors):
+            means[rows] = mean_over_environments(components.mean_z().numpy().T, p_e[rows])
     return means
 
 
-def _widest(module: EBERNetworks, x: Tensor) -> int:
-    """The most numbers that any layer of g or f0 puts out for one row."""
-    return max(widest_layer(network, x[:1]) for network in (module.g, module.f0) if network is not None)
+@dataclass(frozen=True)
+class _Gaussian:
+    """Components that g gives."""
+
+    module: EBERNetworks
+    c: Conditionals
+
+    @cached_property
+    def _p_k(self) -> Tensor:
+        return self.c.log_p_y_given_xe.exp()  # (K, m, B)
+
+    def p_y(self, rules: Sequence[Rule] | Expansion | None) -> Tensor:
+        """E[p(y|z)] under q(z;x,e), (K, m, B)."""
+        return average_components(self.module, self.c, self._p_k, rules)
+
+    def mean_z(self) -> Tensor:
+        """E[z|x,e], (L, m, B)."""
+        return (self._p_k * self.c.mu).sum(1)
 
 
-def _average_components(module: EBERNetworks, c: Conditionals, p_k: Tensor, rules: Sequence[Rule]) -> Tensor:
-    """E[p(y|z)] under q(z;x,e), the components q(z;x,k,e) averaged over p(k|x,e), `p_k` (K, m, B): (K', m, B).
+@dataclass(frozen=True)
+class _OnGrid:
+    """Components that are supplied on a grid, averaged over p(k|x,e), `p_k` (K, m, B); exact sums need no rule."""
 
-    The integral is in closed form where `rules`, the parts of an integration rule, are none.
+    module: EBERNetworks
+    grid: GridPosterior
+    p_k: Tensor
+
+    @cached_property
+    def _z(self) -> Tensor:
+        return torch.from_numpy(self.grid.z.T.copy())  # (L, Q)
+
+    @cached_property
+    def _q(self) -> Tensor:
+        return torch.from_numpy(np.exp(self.grid.log_q))  # (B, K, m, W)
+
+    def p_y(self, rules: Sequence[Rule] | Expansion | None) -> Tensor:
+        """As `_Gaussian`'s."""
+        p_y_given_z = self.module.log_p_y_given_z(self._z).exp()[:, torch.from_numpy(self.grid.index)]  # (K', m, W)
+        return (self.p_k * torch.einsum("bkew,jew->jkeb", self._q, p_y_given_z)).sum(1)
+
+    def mean_z(self) -> Tensor:
+        """As `_Gaussian`'s."""
+        z = self._z[:, torch.from_numpy(self.grid.index)]  # (L, m, W)
+        return (self.p_k * torch.einsum("bkew,lew->lkeb", self._q, z)).sum(1)
+
+
+def _in_components(
+    module: EBERNetworks,
+    x: Tensor,
+    log_p_e_given_x: Tensor,
+    posteriors: SuppliedPosteriors | None,
+    points: int | None = None,
+) -> Iterator[tuple[slice, _Gaussian | _OnGrid]]:
+    """The components of all rows, a chunk of rows at a time; z is to be evaluated at `points` of each, if at any.
+
+    They are valid until the next chunk.
     """
-    if not rules:
-        # Two classes and a linear f1: the difference of the logits is Gaussian, whatever the latent dimension.
-        decoder = module.f1[0]
-        assert isinstance(decoder, nn.Linear)
-        slope, offset = decoder.weight[1] - decoder.weight[0], decoder.bias[1] - decoder.bias[0]  # (L,), ()
-        slope = slope[:, None, None, None]
-        mean = (slope * c.mu).sum(0).add_(offset)
-        variance = (slope * c.log_sigma.exp()).square_().sum(0)
-        positive = (p_k * expected_sigmoid(mean, variance)).sum(0)  # (m, B)
-        return torch.stack([1 - positive, positive])
-    total = torch.zeros(())
-    for points, weights in rules:
-        p_y_given_z = module.log_p_y_given_z(c.component_points(points)).exp()  # (K', Q, K, m, B)
-        total = total + torch.einsum("q,jqkeb->jkeb", weights, p_y_given_z)
-    return (p_k * total).sum(1)
-
-
-def _average_grid(module: EBERNetworks, grid: GridPosterior, p_k: Tensor) -> tuple[Tensor, Tensor]:
-    """As `_average_components`, under posteriors supplied on a grid; and their means, (L, K, m, B)."""
-    z = torch.from_numpy(grid.z.T.copy())  # (L, Q)
-    q = torch.from_numpy(np.exp(grid.log_q))  # (B, K, m, W)
-    index = torch.from_numpy(grid.index)  # (m, W)
-    p_y_given_z = module.log_p_y_given_z(z).exp()[:, index]  # (K', m, W)
-    p_y = (p_k * torch.einsum("bkew,jew->jkeb", q, p_y_given_z)).sum(1)
-    return p_y, torch.einsum("bkew,lew->lkeb", q, z[:, index])
+    K, m, plans = module.n_classes, module.n_environments, Plans()
+    widest = max(widest_layer(network, x[:1]) for network in (module.g, module.f0) if network is not None)
+    values_of_z = K * m * points * max(K, module.latent_dim) if points else 1
+    if posteriors is not None:  # z is evaluated at the nodes of every environment's window
+        values_of_z = K * posteriors(x[:1].numpy()).index.size * max(K, module.latent_dim)
+    for rows in row_chunks(len(x), max(widest, values_of_z)):
+        if posteriors is None:
+            yield rows, _Gaussian(module, module.conditionals(x[rows], log_p_e_given_x[:, rows], plans))
+        else:
+            p_k = module.log_p_y_given_xe(x[rows], plans).exp()
+            yield rows, _OnGrid(module, posteriors(x[rows].numpy()), p_k)
 
 
 def entropy(p: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -70,8 +70,8 @@ class StackedMLP:
         W_y and W_e as far as there are such contexts, (S, width, size) each.
     inputs : (S, B, D + 1)
         The caller keeps x in it, with ones in the last column.
-    one_hot : (S, size, slots·B), optional
-        Kept by the caller, too: the first context then counts slots whose category differs from row to row.
+    one_hot : (S, size, size·B), optional
+        Kept by the caller, too: the categories of the first context then come in an order of each row's own.
     """
 
     def __init__(

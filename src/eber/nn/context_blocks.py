@@ -90,9 +90,9 @@ class _Sum:
         self._terms: list[tuple[Tensor, Tensor, Tensor]] = []
         for i, table in enumerate(tables):
             if i == 0 and one_hot is not None:
-                self._slots = x_term.new_empty(S, H, one_hot.shape[2])  # W_y[y] of every slot
-                self._one_hot_transposed, self._slotted_grad = one_hot.mT, Product(table.grad)
-                addend = self._slots.view(S, H, -1, B)
+                self._in_order = x_term.new_empty(S, H, one_hot.shape[2])  # W_y[y] of every label in order
+                self._one_hot_transposed, self._in_order_grad = one_hot.mT, Product(table.grad)
+                addend = self._in_order.view(S, H, -1, B)
             else:
                 addend = table.value.view(S, H, *[1] * i, -1, 1)
             out = x_term.new_empty(*self.out.shape[:-1], addend.shape[-2], B)
@@ -110,7 +110,7 @@ class _Sum:
     def forward(self) -> None:
         """Fill in `out`."""
         if self._one_hot is not None:
-            torch.bmm(self._tables[0].value, self._one_hot, out=self._slots)
+            torch.bmm(self._tables[0].value, self._one_hot, out=self._in_order)
         for term, addend, out in self._terms:
             torch.add(term, addend, out=out)
 
@@ -119,7 +119,7 @@ class _Sum:
         for i in reversed(range(len(self._tables))):
             without, grad = self._grads[i : i + 2]
             if i == 0 and self._one_hot is not None:
-                self._slotted_grad.of(grad.flatten(2), self._one_hot_transposed)
+                self._in_order_grad.of(grad.flatten(2), self._one_hot_transposed)
             else:
                 torch.sum(grad, (*range(2, 2 + i), -1), out=self._tables[i].grad)
             torch.sum(grad, 2 + i, out=without)

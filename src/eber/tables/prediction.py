@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from eber.estimators import EBERClassifier
+from eber.estimators.explanation import answer_columns
 from eber.io.files import replacing, sole_writer
 from eber.io.spreadsheet_text import escape_formulas
-from eber.method.inference import split_uncertainty
 from eber.tables.columns import find_limits
 from eber.tables.files import BATCH_ROWS, TableFile, open_table, unique_names
 from eber.tables.frames import frame_like, is_path
@@ -175,24 +175,9 @@ def _answers(classifier: Any, X: NDArray[np.float64], copied: dict[str, Any]) ->
 
 
 def _answer_columns(classifier: Any, X: NDArray[np.float64]) -> Iterator[tuple[str, Any]]:
-    if not isinstance(classifier, EBERClassifier):
-        proba = classifier.predict_proba(X)
-        yield "predicted", classifier.classes_[proba.argmax(1)]
-        for k, label in enumerate(classifier.classes_):
-            yield f"p({label})", proba[:, k]
-        return
-    prediction = classifier._predict(X)  # one pass for all that follows
-    proba = prediction.p_y_given_x
-    yield "predicted", classifier.classes_[proba.argmax(1)]
-    for k, label in enumerate(classifier.classes_):
-        yield f"p({label})", proba[:, k]
-    for name, values in split_uncertainty(prediction).items():
-        yield f"uncertainty_{name}", values
-    for j in range(prediction.mean_z.shape[1]):
-        yield f"z{j + 1}", prediction.mean_z[:, j]
-    p_e = classifier.predict_environment_proba(X)
-    for j, name in enumerate(classifier.environments_):
-        yield f"p(environment {name})", p_e[:, j]
+    if isinstance(classifier, EBERClassifier):
+        return classifier.explain(X).columns()
+    return answer_columns(classifier.classes_, classifier.predict_proba(X))
 
 
 def _writer(path: Path, suffix: str, schema: Any) -> Any:

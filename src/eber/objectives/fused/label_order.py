@@ -1,4 +1,4 @@
-"""Labels counted from the observed one: slot k of a row stands for class (y + k) mod K, so that slot 0 is its label."""
+"""Labels counted from the observed one: label k of a row stands for class (y + k) mod K, so that label 0 is its own."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ FEW_CLASSES = 4
 
 
 class LabelOrder:
-    """The slots of S·B rows.
+    """The order of the labels of S·B rows.
 
     Attributes
     ----------
-    one_hot : (S, K, K·B), whether each class is that of each slot
+    one_hot : (S, K, K·B), whether each class is that of each label
     """
 
     def __init__(self, n_models: int, n_classes: int, n_rows: int, like: Tensor) -> None:
         S, K, B = n_models, n_classes, n_rows
         numbers = torch.arange(K)
         self._numbers, self._classes = numbers[:, None], torch.zeros(S, K, B, dtype=torch.int64)
-        self._labels = (numbers[:, None, None] - numbers[:, None]) % K  # whose slot k is of class c, (c, k, 1)
+        self._labels = (numbers[:, None, None] - numbers[:, None]) % K  # whose label k is class c, (c, k, 1)
         self._uses_classes = False
         self.one_hot = like.new_empty(S, K, K * B)
         self._table = self.one_hot.view(S, K, K, B)
-        # For each class, the slots that are of it, and for each slot, the classes that it is of; (S, K, 1, B) each.
-        self._of_class, self._of_slot = (self._table[:, :, :, None].unbind(axis) for axis in (1, 2))
+        # For each class, the labels that are it, and for each label, the classes that it is; (S, K, 1, B) each.
+        self._of_class, self._of_label = (self._table[:, :, :, None].unbind(axis) for axis in (1, 2))
 
     def see(self, y: Tensor) -> None:
         """Take the labels of a batch, (S, B)."""
@@ -38,23 +38,23 @@ class LabelOrder:
 
     @property
     def classes(self) -> Tensor:
-        """The class of each slot, (S, K, B) int64, filled in from the next `see` on."""
+        """The class of each label, (S, K, B) int64, filled in from the next `see` on."""
         self._uses_classes = True
         return self._classes
 
-    def into(self, by_class: Tensor, in_slots: Tensor) -> Callable[[], object]:
-        """What fills in (S, K, n, B) in slots from the same with classes in their own order."""
+    def from_classes(self, by_class: Tensor, in_order: Tensor) -> Callable[[], object]:
+        """What fills in (S, K, n, B), labels in this order, from the same with classes in their own."""
         if len(self._numbers) <= FEW_CLASSES:
-            return _SumOfProducts(self._of_class, by_class, in_slots)
+            return _SumOfProducts(self._of_class, by_class, in_order)
         index = self.classes[:, :, None].expand(by_class.shape)
-        return lambda: torch.gather(by_class, 1, index, out=in_slots)
+        return lambda: torch.gather(by_class, 1, index, out=in_order)
 
-    def out_of(self, in_slots: Tensor, by_class: Tensor) -> Callable[[], object]:
+    def to_classes(self, in_order: Tensor, by_class: Tensor) -> Callable[[], object]:
         """What does the reverse."""
         if len(self._numbers) <= FEW_CLASSES:
-            return _SumOfProducts(self._of_slot, in_slots, by_class)
+            return _SumOfProducts(self._of_label, in_order, by_class)
         index = self.classes[:, :, None].expand(by_class.shape)
-        return lambda: by_class.scatter_(1, index, in_slots)
+        return lambda: by_class.scatter_(1, index, in_order)
 
 
 class _SumOfProducts:
