@@ -9,8 +9,9 @@ from tests.sabotage import (
     refusals,
     saved_models,
     statistics,
+    tuning,
     writes,
 )
 
-SECTIONS = (determinism, finished, writes, memory, refusals, execution, saved_models, numbers, statistics)
+SECTIONS = (determinism, finished, writes, memory, refusals, execution, saved_models, numbers, statistics, tuning)
 SABOTAGES = tuple(sabotage for section in SECTIONS for sabotage in section.SABOTAGES)

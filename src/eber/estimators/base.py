@@ -43,7 +43,7 @@ from eber.training import History, TrainingSettings, isolated_torch, steps_in, t
 
 STACK_ELEMENTS = 1 << 19
 """Largest array of a training step for all fits side by side: beyond it there is nothing left to gain."""
-FREE_PARAMETERS = {"random_state", "penalty_weight", "verbose", "n_threads"}
+FREE_PARAMETERS = {"random_state", "penalty_weight", "weight_decay", "verbose", "n_threads"}
 """Parameters in which fits that are trained side by side may differ."""
 COLUMN_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
 """What scikit-learn's validation notes about X."""
@@ -88,6 +88,7 @@ def train_jobs(jobs: Sequence[FitJob]) -> list[History | NonFiniteLossError]:
             jobs[0].settings,
             [job.generator for job in jobs],
             on_epoch,
+            [float(job.estimator.weight_decay) for job in jobs],
         )
 
 
@@ -107,6 +108,7 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "clip_norm": [Interval(Real, 0, None, closed="neither"), None],
+        "weight_decay": [Interval(Real, 0, None, closed="left")],
         "average_decay": [Interval(Real, 0, 1, closed="both"), None],
         "n_threads": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],

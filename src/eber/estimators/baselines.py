@@ -73,7 +73,7 @@ class ERMClassifier(_Baseline):
     Parameters
     ----------
     featurizer, hidden_dims, representation_dim
-    epochs, batch_size, learning_rate, clip_norm, n_threads, random_state, verbose
+    epochs, batch_size, learning_rate, clip_norm, weight_decay, n_threads, random_state, verbose
         As for `EBERClassifier`.
     input_scale : float, default=1.0
         Factor on the initial first-layer weights: PyTorch's plain initialisation.
@@ -105,6 +105,7 @@ class ERMClassifier(_Baseline):
         batch_size: int = 64,
         learning_rate: float = 1e-3,
         clip_norm: float | None = None,
+        weight_decay: float = 0.0,
         average_decay: float | None = None,
         n_threads: int = 1,
         random_state: int | np.random.RandomState | None = None,
@@ -119,6 +120,7 @@ class ERMClassifier(_Baseline):
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.clip_norm = clip_norm
+        self.weight_decay = weight_decay
         self.average_decay = average_decay
         self.n_threads = n_threads
         self.random_state = random_state
@@ -171,6 +173,7 @@ class PenalisedClassifier(_Baseline):
         batch_size: int = 64,
         learning_rate: float = 1e-3,
         clip_norm: float | None = None,
+        weight_decay: float = 0.0,
         average_decay: float | None = None,
         n_threads: int = 1,
         random_state: int | np.random.RandomState | None = None,
@@ -189,6 +192,7 @@ class PenalisedClassifier(_Baseline):
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.clip_norm = clip_norm
+        self.weight_decay = weight_decay
         self.average_decay = average_decay
         self.n_threads = n_threads
         self.random_state = random_state

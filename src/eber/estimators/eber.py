@@ -121,6 +121,9 @@ class EBERClassifier(EBERFitting):
         Adam's.
     clip_norm : float or None, default=None
         Largest norm of the gradient.
+    weight_decay : float, default=0.0
+        Decoupled weight decay, as in AdamW: each step first multiplies all weights, but not biases, by
+        1 - learning_rate · weight_decay. With Adam's 1e-3 and some thousand steps, values from 1 to 10 are felt.
     n_threads : int, default=1
         Torch threads for the fit. Small fits are faster with one.
     random_state : int, RandomState or None, default=None
@@ -209,6 +212,7 @@ class EBERClassifier(EBERFitting):
         batch_size: int = 64,
         learning_rate: float = 1e-3,
         clip_norm: float | None = None,
+        weight_decay: float = 0.0,
         n_threads: int = 1,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
@@ -240,6 +244,7 @@ class EBERClassifier(EBERFitting):
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.clip_norm = clip_norm
+        self.weight_decay = weight_decay
         self.n_threads = n_threads
         self.random_state = random_state
         self.verbose = verbose

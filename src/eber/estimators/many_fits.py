@@ -31,9 +31,9 @@ def fit_many(
     """Fit classifiers, those of one shape side by side, with the numbers they would get alone.
 
     A step of a small network costs far more in overhead than in arithmetic; side by side, all share the overhead.
-    Classifiers are of one shape when they differ in `random_state` and `penalty_weight` only and their tables have as
-    many rows, columns, classes and environments; the others, and those with a featurizer other than ``"linear"`` or
-    ``"mlp"`` or an objective other than the default, are fitted one by one.
+    Classifiers are of one shape when they differ in `random_state`, `penalty_weight` and `weight_decay` only and their
+    tables have as many rows, columns, classes and environments; the others, and those with a featurizer other than
+    ``"linear"`` or ``"mlp"`` or an objective other than the default, are fitted one by one.
 
     Parameters
     ----------
