@@ -4,6 +4,27 @@ from tests.sabotage.sabotage import Sabotage
 
 SABOTAGES = (
     Sabotage(
+        broken="Every member of an average draws its seed from a generator of its own: all are one fit.",
+        test="tests/estimators/test_members.py::test_the_first_member_is_the_plain_fit_and_the_answer_is_the_mean",
+        file="estimators/members.py",
+        before="random_state=shared) for _ in",
+        after="random_state=classifier.random_state) for _ in",
+    ),
+    Sabotage(
+        broken="What members disagree about is counted as a difference between environments.",
+        test="tests/estimators/test_members.py::test_uncertainty_splits_into_within_and_between_environments_and_between_members",
+        file="method/inference.py",
+        before='    between = np.mean([split["between_environments"] for split in splits], 0)\n',
+        after="    between = total - within\n",
+    ),
+    Sabotage(
+        broken="All members of a saved average get the weights of the first.",
+        test="tests/estimators/test_members.py::test_a_saved_average_answers_as_before",
+        file="estimators/persistence.py",
+        before="_with_prefix(weights, _prefix(i))",
+        after="_with_prefix(weights, _prefix(0))",
+    ),
+    Sabotage(
         broken="Weight decay shrinks biases, too.",
         test="tests/test_weight_decay.py::test_it_is_adamw_on_weights_and_adam_on_biases",
         file="nn/stack.py",

@@ -26,6 +26,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
+from eber.estimators.members import attributes_of_average
 from eber.estimators.persistence import fitted_attributes, load_estimator, save_estimator
 from eber.estimators.progress import epoch_progress
 from eber.estimators.validation import (
@@ -97,6 +98,8 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
 
     # `environments` is asked for by default, so that Pipeline, cross_val_score and GridSearchCV hand it on.
     __metadata_request__fit = {"environments": True}
+    _answer_parameters: tuple[str, ...] = ()
+    """Parameters that are read when the classifier is asked, and may be changed after the fit."""
 
     _parameter_constraints: dict[str, list[Any]] = {
         "featurizer": [StrOptions({"linear", "mlp", "cnn"}), callable],
@@ -110,6 +113,7 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         "clip_norm": [Interval(Real, 0, None, closed="neither"), None],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "average_decay": [Interval(Real, 0, 1, closed="both"), None],
+        "n_members": [Interval(Integral, 1, None, closed="left")],
         "n_threads": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -132,6 +136,11 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         -------
         self
         """
+        if self.n_members > 1:
+            from eber.estimators.many_fits import Table, fit_many  # which imports this module
+
+            fit_many([self], [Table(X, y, environments)])
+            return self
         seed = self._draw_seed()
         with isolated_torch(seed, self.n_threads) as generator:
             job = self._begin(X, y, environments, seed, generator)
@@ -181,12 +190,19 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
             "n_steps_": steps_in(len(job.data.y), job.settings),
         }
         attributes |= self._finish(job.module, job.data, attributes)
+        self._take_over(attributes)
+        self._warn()
+
+    def _complete_average(self, members: Sequence[Self]) -> None:
+        """Take over what the members of an average have learned; each has warned of its own fit."""
+        self._take_over(attributes_of_average(members) | self._finish_average(members))
+
+    def _take_over(self, attributes: dict[str, Any]) -> None:
         # Only now is the estimator changed: a fit that failed has left it as it was, one that succeeded leaves nothing
         # of an earlier fit.
         for name in fitted_attributes(self):
             delattr(self, name)
         self.__dict__.update(attributes, _fit_parameters=self.get_params(deep=False))
-        self._warn()
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""
@@ -291,6 +307,10 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
 
     def _finish(self, module: nn.Module, data: Batch, attributes: dict[str, Any]) -> dict[str, Any]:
         """Further fitted attributes, from the trained module."""
+        return {}
+
+    def _finish_average(self, members: Sequence[Self]) -> dict[str, Any]:
+        """Further fitted attributes of an average, from its members."""
         return {}
 
     def _warn(self) -> None:

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval
 from torch import nn
 
 from eber.estimators.base import EnvironmentClassifier, FitJob
+from eber.estimators.members import averaged, side_by_side
 from eber.estimators.validation import encode_environments
 from eber.exceptions import FitWarning, warn_user
 from eber.method.inference import in_chunks
@@ -29,6 +30,7 @@ from eber.training import TrainingSettings, steps_in
 class _Baseline(EnvironmentClassifier):
     """A network p(y|x), whatever its objective."""
 
+    @averaged
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """p(y|x), (n, K) with columns as in `classes_`."""
         x, network = self._features(X), self.module_.network
@@ -36,6 +38,7 @@ class _Baseline(EnvironmentClassifier):
             proba = in_chunks(lambda rows: torch.softmax(self.module_(rows)[1], 1).T, x, network).T
         return np.ascontiguousarray(proba.numpy())
 
+    @side_by_side
     def transform(self, X: Any) -> NDArray[np.float64]:
         """The learned representation, (n, representation_dim)."""
         x, network = self._features(X), self.module_.network
@@ -45,7 +48,8 @@ class _Baseline(EnvironmentClassifier):
 
     @property
     def _n_features_out(self) -> int:
-        return int(self.module_.network.head.in_features)
+        members = getattr(self, "members_", [self])
+        return sum(int(member.module_.network.head.in_features) for member in members)
 
     def _build(self, attributes: dict[str, Any]) -> nn.Module:
         return self._network(attributes["input_shape_"], len(attributes["classes_"]))
@@ -73,7 +77,7 @@ class ERMClassifier(_Baseline):
     Parameters
     ----------
     featurizer, hidden_dims, representation_dim
-    epochs, batch_size, learning_rate, clip_norm, weight_decay, n_threads, random_state, verbose
+    epochs, batch_size, learning_rate, clip_norm, weight_decay, n_members, n_threads, random_state, verbose
         As for `EBERClassifier`.
     input_scale : float, default=1.0
         Factor on the initial first-layer weights: PyTorch's plain initialisation.
@@ -106,6 +110,7 @@ class ERMClassifier(_Baseline):
         learning_rate: float = 1e-3,
         clip_norm: float | None = None,
         weight_decay: float = 0.0,
+        n_members: int = 1,
         average_decay: float | None = None,
         n_threads: int = 1,
         random_state: int | np.random.RandomState | None = None,
@@ -121,6 +126,7 @@ class ERMClassifier(_Baseline):
         self.learning_rate = learning_rate
         self.clip_norm = clip_norm
         self.weight_decay = weight_decay
+        self.n_members = n_members
         self.average_decay = average_decay
         self.n_threads = n_threads
         self.random_state = random_state
@@ -174,6 +180,7 @@ class PenalisedClassifier(_Baseline):
         learning_rate: float = 1e-3,
         clip_norm: float | None = None,
         weight_decay: float = 0.0,
+        n_members: int = 1,
         average_decay: float | None = None,
         n_threads: int = 1,
         random_state: int | np.random.RandomState | None = None,
@@ -193,6 +200,7 @@ class PenalisedClassifier(_Baseline):
         self.learning_rate = learning_rate
         self.clip_norm = clip_norm
         self.weight_decay = weight_decay
+        self.n_members = n_members
         self.average_decay = average_decay
         self.n_threads = n_threads
         self.random_state = random_state

@@ -16,11 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from eber.estimators.eber_fitting import EBERFitting
+from eber.estimators.members import averaged, fitted_members, side_by_side
 from eber.estimators.supplied import EnvironmentWeights, checked_posteriors, supplied_weights
 from eber.estimators.validation import index_of
 from eber.exceptions import AdaptationWarning, warn_user
 from eber.method import inference
-from eber.method.adaptation import adapt_mixture
+from eber.method.adaptation import adapt_mixture, mean_adaptation
 from eber.method.aggregates import Rule, row_chunks
 from eber.method.posteriors import SuppliedPosteriors
 from eber.method.theorem import decomposition_table, theorem_rows
@@ -124,6 +125,9 @@ class EBERClassifier(EBERFitting):
     weight_decay : float, default=0.0
         Decoupled weight decay, as in AdamW: each step first multiplies all weights, but not biases, by
         1 - learning_rate · weight_decay. With Adam's 1e-3 and some thousand steps, values from 1 to 10 are felt.
+    n_members : int, default=1
+        Fits with seeds of their own that are trained side by side and answer together: probabilities are averages over
+        members, `transform` has the columns of all. The first member is the fit that a single one would be.
     n_threads : int, default=1
         Torch threads for the fit. Small fits are faster with one.
     random_state : int, RandomState or None, default=None
@@ -149,6 +153,8 @@ class EBERClassifier(EBERFitting):
     adaptation_ : `eber.method.adaptation.Adaptation`
         On the copies that `adapt` returns.
     module_ : the fitted networks
+    members_ : list of `EBERClassifier`
+        In place of `module_`, where there are several members; `history_` and `environment_prior_` are then means.
 
     Examples
     --------
@@ -161,6 +167,7 @@ class EBERClassifier(EBERFitting):
     True
     """
 
+    _answer_parameters = ("prediction", "prediction_points", "prediction_weights", "posteriors")
     _parameter_constraints: dict[str, list[Any]] = {
         **EBERFitting._parameter_constraints,
         "latent_dim": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
@@ -213,6 +220,7 @@ class EBERClassifier(EBERFitting):
         learning_rate: float = 1e-3,
         clip_norm: float | None = None,
         weight_decay: float = 0.0,
+        n_members: int = 1,
         n_threads: int = 1,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
@@ -245,6 +253,7 @@ class EBERClassifier(EBERFitting):
         self.learning_rate = learning_rate
         self.clip_norm = clip_norm
         self.weight_decay = weight_decay
+        self.n_members = n_members
         self.n_threads = n_threads
         self.random_state = random_state
         self.verbose = verbose
@@ -254,10 +263,12 @@ class EBERClassifier(EBERFitting):
         """A classifier in the paper's plain form, without what the default recipe adds; see `PAPER_FORM`."""
         return cls(**{**PAPER_FORM, **parameters})
 
+    @averaged
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """p(y|x) by the marginal rule, Equation (pred); (n, K) with columns as in `classes_`."""
         return self._predict(X).p_y_given_x
 
+    @averaged
     def predict_environment_proba(self, X: Any) -> NDArray[np.float64]:
         """p(e|x): how plausible each training environment is for each row; (n, m), columns as in `environments_`."""
         x = self._features(X)
@@ -268,6 +279,7 @@ class EBERClassifier(EBERFitting):
         p: NDArray[np.float64] = torch.cat(observed, 1).exp().T.numpy()
         return p
 
+    @side_by_side
     def transform(self, X: Any) -> NDArray[np.float64]:
         """E[z|x], the learned representation; (n, latent_dim)."""
         x, posteriors = self._features(X), self._posteriors()
@@ -282,9 +294,15 @@ class EBERClassifier(EBERFitting):
         DataFrame with columns ``total``, the entropy of p(y|x); ``within_environments``, the mean entropy of p(y|x,e)
         over p(e|x); and ``between_environments``, the mutual information of y and e given x. The last two add up to
         the first. A large last one says: the answer depends on the environment, and x does not tell which it is.
+        With several members these two are means over members, and a further column ``between_members``, the mutual
+        information of y and the member, is what remains to the total: what more rows or other seeds would change.
         """
         index = X.index if isinstance(X, pd.DataFrame) else None
-        return pd.DataFrame(inference.split_uncertainty(self._predict(X)), index=index)
+        if members := fitted_members(self):
+            split = inference.split_over_members([member._predict(X) for member in members])
+        else:
+            split = inference.split_uncertainty(self._predict(X))
+        return pd.DataFrame(split, index=index)
 
     def decompose(self, X: Any, y: Any, *, environments: Any) -> pd.DataFrame:
         """Theorem 1 as a table: L = E[L_e] + R(q).
@@ -298,6 +316,8 @@ class EBERClassifier(EBERFitting):
         the model's conditionals are from those of the data.
         """
         x = self._features(X)
+        if hasattr(self, "members_"):
+            raise ValueError("decompose is about one fit: ask a member for its own, as in members_[0].decompose(...).")
         if self.posteriors != "learned":
             raise ValueError("decompose needs learned posteriors; these were supplied on a grid.")
         if self.module_.membership is not None:
@@ -312,19 +332,27 @@ class EBERClassifier(EBERFitting):
         """A copy whose mixture of environments is re-estimated from unlabelled rows of a new environment.
 
         The copy predicts with p(e|x) pi_e / pi0_e, renormalised; the original is untouched. The estimate and the
-        reasons not to trust it, if any, are in the copy's `adaptation_`; each reason is also warned of.
+        reasons not to trust it, if any, are in the copy's `adaptation_`; each reason is also warned of. Each of several
+        members has its own estimate; `adaptation_` is then their mean.
         """
+        adapted = self._adapted(X)
+        for reason in adapted.adaptation_.reasons:
+            warn_user(f"Do not trust this adaptation: {reason}.", AdaptationWarning)
+        return adapted
+
+    def _adapted(self, X: Any) -> Self:
         x = self._features(X)
         if self.prediction_weights != "learned":
             raise ValueError("adapt reweights the learned p(e|x); set prediction_weights='learned' first.")
+        adapted = copy.copy(self)
+        if hasattr(self, "members_"):
+            adapted.members_ = [member._adapted(X) for member in fitted_members(self)]
+            adapted.adaptation_ = mean_adaptation([member.adaptation_ for member in adapted.members_])
+            return adapted
         with torch.no_grad():
             # (n, m), before any earlier adaptation
             log_p_e = inference.in_chunks(self.module_.log_p_e_given_x, x, self.module_.h).T.numpy()
-        adaptation = adapt_mixture(log_p_e, self.environment_prior_, self._doubts_about_adaptation())
-        adapted = copy.copy(self)
-        adapted.adaptation_ = adaptation
-        for reason in adaptation.reasons:
-            warn_user(f"Do not trust this adaptation: {reason}.", AdaptationWarning)
+        adapted.adaptation_ = adapt_mixture(log_p_e, self.environment_prior_, self._doubts_about_adaptation())
         return adapted
 
     def environment_mixture(self) -> NDArray[np.float64]:
@@ -336,6 +364,9 @@ class EBERClassifier(EBERFitting):
         that share them.
         """
         check_is_fitted(self)
+        if hasattr(self, "members_"):
+            mean: NDArray[np.float64] = np.mean([member.environment_mixture() for member in self.members_], 0)
+            return mean
         mixture = self.adaptation_.mixture if hasattr(self, "adaptation_") else self.environment_prior_
         with torch.no_grad():
             log_p = self.module_.log_p_observed_given_x(torch.from_numpy(np.log(np.maximum(mixture, 1e-300)))[:, None])
@@ -344,7 +375,7 @@ class EBERClassifier(EBERFitting):
 
     @property
     def _n_features_out(self) -> int:
-        return int(self.latent_dim_)
+        return int(self.latent_dim_) * len(getattr(self, "members_", [self]))
 
     def _doubts_about_adaptation(self) -> tuple[str, ...]:
         doubts, fitted = [], self._fit_parameters

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 from eber.estimators.base import STACK_ELEMENTS, EnvironmentClassifier, FitJob, train_jobs
+from eber.estimators.members import members_to_fit
 from eber.exceptions import NonFiniteLossError
 from eber.objectives.base import Batch
 from eber.training import isolated_torch
@@ -61,20 +62,42 @@ def fit_many(
     """
     if len(tables) == 1:
         tables = list(tables) * len(classifiers)
+    for classifier in classifiers:
+        classifier._validate_params()
+    members = [members_to_fit(classifier) for classifier in classifiers]
+    owners = [i for i, own in enumerate(members) for _ in own]
+    outcomes = iter(_fit_singles([m for own in members for m in own], [tables[i] for i in owners], owners, within))
+    errors: list[NonFiniteLossError | None] = []
+    for classifier, own in zip(classifiers, members, strict=True):
+        errors.append(next(filter(None, [next(outcomes) for _ in own]), None))
+        if classifier.n_members > 1 and errors[-1] is None:
+            classifier._complete_average(own)
+    failed = [error for error in errors if error is not None]
+    if failed and raise_errors:
+        raise failed[0]
+    return errors
+
+
+def _fit_singles(
+    classifiers: Sequence[EnvironmentClassifier],
+    tables: Sequence[Table],
+    owners: Sequence[int],
+    within: Callable[[int], AbstractContextManager[Any]],
+) -> list[NonFiniteLossError | None]:
+    """Fit classifiers of one member each; what is done for one happens within the context of its owner."""
     errors: list[NonFiniteLossError | None] = [None] * len(classifiers)
     groups: dict[Any, list[tuple[int, FitJob]]] = defaultdict(list)
     rows: dict[tuple[Any, ...], Batch] = {}
     for i, (classifier, table) in enumerate(zip(classifiers, tables, strict=True)):
         if not classifier._stackable:
             try:
-                with within(i):
+                with within(owners[i]):
                     classifier.fit(table.X, table.y, environments=table.environments)
             except NonFiniteLossError as error:
                 errors[i] = error
             continue
-        classifier._validate_params()
         seed = classifier._draw_seed()
-        with within(i), isolated_torch(seed, classifier.n_threads) as generator:
+        with within(owners[i]), isolated_torch(seed, classifier.n_threads) as generator:
             job = classifier._begin(*table, seed, generator)
         # Fits of one shape on one table share its rows, where nothing of their own was added to them.
         shared = rows.setdefault((job.shape, *map(id, table)), job.data)
@@ -92,9 +115,6 @@ def fit_many(
                 if isinstance(outcome, NonFiniteLossError):
                     errors[i] = outcome
                 else:
-                    with within(i):
+                    with within(owners[i]):
                         job.complete(outcome)
-    failed = [error for error in errors if error is not None]
-    if failed and raise_errors:
-        raise failed[0]
     return errors

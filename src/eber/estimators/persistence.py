@@ -44,22 +44,44 @@ def fitted_attributes(estimator: EnvironmentClassifier) -> dict[str, Any]:
 
 def encode_estimator(estimator: EnvironmentClassifier) -> dict[str, bytes]:
     """The files of a fitted classifier, by name; the manifest, which makes them a model, comes last."""
-    attributes = fitted_attributes(estimator)
-    module = attributes.pop("module_")
-    # Cloned, since safetensors refuses layers that share their weights.
-    weights = safetensors.torch.save({name: v.contiguous().clone() for name, v in module.state_dict().items()})
+    members = getattr(estimator, "members_", [])
+    tensors = {
+        name: value
+        for i, single in enumerate(members or [estimator])
+        for name, value in _tensors(single, _prefix(i) if members else "").items()
+    }
+    weights = safetensors.torch.save(tensors)
     digest = hashlib.sha256(weights).hexdigest()
     name = f"weights-{digest[:16]}.safetensors"
-    content = {
+    content: dict[str, Any] = {
         "class": type(estimator).__name__,
         "eber_version": eber.__version__,
         "parameters": _parameters_to_json(estimator.get_params(deep=False)),
         # Parameters may be set after the fit; the networks are built again from those of the fit.
         "fit_parameters": _parameters_to_json(estimator._fit_parameters),
-        "attributes": {key: _to_json(value, key) for key, value in attributes.items()},
+        "attributes": _attributes_to_json(estimator),
         "weights": {"file": name, "sha256": digest},
     }
+    if members:
+        content["members"] = [
+            {"fit_parameters": _parameters_to_json(m._fit_parameters), "attributes": _attributes_to_json(m)}
+            for m in members
+        ]
     return {name: weights, MANIFEST: encode_checksummed(content, FORMAT, FORMAT_VERSION)}
+
+
+def _prefix(member: int) -> str:
+    return f"members.{member}."
+
+
+def _tensors(estimator: EnvironmentClassifier, prefix: str) -> dict[str, torch.Tensor]:
+    # Cloned, since safetensors refuses layers that share their weights.
+    return {prefix + name: v.contiguous().clone() for name, v in estimator.module_.state_dict().items()}
+
+
+def _attributes_to_json(estimator: EnvironmentClassifier) -> dict[str, Any]:
+    plain = {k: v for k, v in fitted_attributes(estimator).items() if k not in ("module_", "members_")}
+    return {key: _to_json(value, key) for key, value in plain.items()}
 
 
 def save_estimator(estimator: EnvironmentClassifier, path: str | os.PathLike[str]) -> None:
@@ -92,17 +114,16 @@ def load_estimator(
     try:
         weights = _read_weights(folder, content["weights"])
         fit_parameters = _parameters_from_json(content["fit_parameters"], featurizer, folder)
-        estimator = cls(**fit_parameters)
-        for key, value in content["attributes"].items():
-            if not key.endswith("_") or key.startswith("_"):
-                raise ValueError(f"{key!r} is nothing that a fit learns")
-            setattr(estimator, key, estimator._restore(key, _from_json(value)))
-        check_sizes(estimator, weights)
-        module = estimator._module().double()
-        module.load_state_dict(weights)
-        module.eval()
-        estimator.module_ = module
-        estimator._fit_parameters = fit_parameters
+        estimator = _with_attributes(cls(**fit_parameters), content["attributes"])
+        if estimator.n_members == 1:
+            _fill(estimator, weights)
+        else:
+            if len(content["members"]) != estimator.n_members:
+                raise ValueError(f"it has {len(content['members'])} members, not {estimator.n_members}")
+            estimator.members_ = [
+                _load_member(cls, entry, featurizer, folder, _with_prefix(weights, _prefix(i)))
+                for i, entry in enumerate(content["members"])
+            ]
         answer_one_row(estimator)
         estimator.set_params(**_parameters_from_json(content["parameters"], featurizer, folder))
         check_points(estimator)
@@ -115,6 +136,43 @@ def load_estimator(
             f"{folder / MANIFEST} does not describe a model of class {cls.__name__} of this version ({reason})."
         ) from error
     return estimator
+
+
+def _with_attributes(estimator: Classifier, attributes: dict[str, Any]) -> Classifier:
+    for key, value in attributes.items():
+        if not key.endswith("_") or key.startswith("_"):
+            raise ValueError(f"{key!r} is nothing that a fit learns")
+        setattr(estimator, key, estimator._restore(key, _from_json(value)))
+    estimator._fit_parameters = estimator.get_params(deep=False)
+    return estimator
+
+
+def _fill(estimator: EnvironmentClassifier, weights: dict[str, torch.Tensor]) -> None:
+    """Build the networks of a single fit and give them their weights."""
+    check_sizes(estimator, weights)
+    module = estimator._module().double()
+    module.load_state_dict(weights)
+    module.eval()
+    estimator.module_ = module
+
+
+def _load_member(
+    cls: type[Classifier],
+    entry: dict[str, Any],
+    featurizer: Callable[..., nn.Module] | None,
+    folder: Path,
+    weights: dict[str, torch.Tensor],
+) -> Classifier:
+    parameters = _parameters_from_json(entry["fit_parameters"], featurizer, folder)
+    member = _with_attributes(cls(**parameters), entry["attributes"])
+    _fill(member, weights)
+    answer_one_row(member)
+    return member
+
+
+def _with_prefix(weights: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
+    """The weights whose names begin so, by the rest of their names."""
+    return {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
 
 
 class _Missing:
