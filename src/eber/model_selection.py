@@ -23,9 +23,12 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import sklearn
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, LeaveOneGroupOut, StratifiedKFold
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
 
 from eber.datasets.base import MultiEnvironmentData
 from eber.estimators import Table, fit_many
@@ -53,10 +56,12 @@ class Choice:
     losses: dict[float, float]
 
 
-def leave_one_environment_out(data: MultiEnvironmentData, random_state: int = 0) -> list[Fold]:
+def leave_one_environment_out(
+    data: MultiEnvironmentData, random_state: int = 0, max_folds: int = MAX_FOLDS
+) -> list[Fold]:
     """Each training environment in turn validates a fit on all others; nothing is drawn.
 
-    An environment without which a class would have no row left is fitted on in every fold. More than `MAX_FOLDS`
+    An environment without which a class would have no row left is fitted on in every fold. More than `max_folds`
     environments are left out in as many folds of whole environments, of about equal size.
     """
     names = data.environment_names
@@ -66,7 +71,7 @@ def leave_one_environment_out(data: MultiEnvironmentData, random_state: int = 0)
             "out, a penalty has nothing to compare. Use training_domain_validation."
         )
     n_classes = len(np.unique(data.y))
-    splitter = LeaveOneGroupOut() if len(names) <= MAX_FOLDS else GroupKFold(MAX_FOLDS)
+    splitter = LeaveOneGroupOut() if len(names) <= max_folds else GroupKFold(max_folds)
     folds = [
         fold
         for fold in splitter.split(data.X, groups=data.environments)
@@ -173,7 +178,7 @@ def choose_penalty_weight(
 
     trials = list(product(grid, range(len(folds))))
     candidates = [clone(estimator).set_params(**{parameter: weight}) for weight, _ in trials]
-    errors = _fit_all(candidates, [tables[fold] for _, fold in trials])
+    errors = fit_all(candidates, [tables[fold] for _, fold in trials])
     losses: dict[float, list[float]] = defaultdict(list)
     for (weight, fold), candidate, error in zip(trials, candidates, errors, strict=True):
         rows, loss = folds[fold][1], math.inf
@@ -183,18 +188,29 @@ def choose_penalty_weight(
     return choose_weight(losses)
 
 
-def _fit_all(candidates: Sequence[Any], tables: Sequence[Table]) -> list[NonFiniteLossError | None]:
-    """Fit classifiers side by side, pipelines one by one; the errors of those that diverged."""
+def fit_all(candidates: Sequence[Any], tables: Sequence[Table]) -> list[NonFiniteLossError | None]:
+    """Fit our classifiers side by side, others and pipelines one by one; the errors of those that diverged."""
     if all(isinstance(candidate, EnvironmentClassifier) for candidate in candidates):
         return fit_many(candidates, tables, raise_errors=False)
     errors: list[NonFiniteLossError | None] = []
     for candidate, table in zip(candidates, tables, strict=True):
         try:
-            candidate.fit(table.X, table.y, environments=table.environments)
+            candidate.fit(table.X, table.y, **environment_keywords(candidate, table.environments))
             errors.append(None)
         except NonFiniteLossError as error:
             errors.append(error)
     return errors
+
+
+def environment_keywords(estimator: Any, environments: Any) -> dict[str, Any]:
+    """What hands environments to the `fit` of any estimator: nothing for one that has no use for them."""
+    if environments is None:
+        return {}
+    if isinstance(estimator, Pipeline) and not sklearn.get_config()["enable_metadata_routing"]:
+        name, last = estimator.steps[-1]
+        return {f"{name}__environments": environments} if has_fit_parameter(last, "environments") else {}
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    return {"environments": environments} if has_fit_parameter(last, "environments") else {}
 
 
 def choose_weight(losses: Mapping[float, Sequence[float]]) -> Choice:

@@ -4,6 +4,20 @@ from tests.sabotage.sabotage import Sabotage
 
 SABOTAGES = (
     Sabotage(
+        broken="Weights of a pool are not shrunk to equal ones.",
+        test="tests/tuning/test_pool.py::test_the_weights_are_the_best_of_all_as_a_general_solver_finds_them",
+        file="tuning/pool.py",
+        before="        updated = responsible.sum(0) + equal_environments / J\n",
+        after="        updated = responsible.sum(0)\n",
+    ),
+    Sabotage(
+        broken="Settings are judged on the rows that they were fitted on.",
+        test="tests/tuning/test_search.py::test_no_fit_sees_the_environment_that_it_is_judged_in",
+        file="tuning/left_out.py",
+        before="for rows, _ in folds]",
+        after="for rows in (np.arange(len(table.y)),) * len(folds)]",
+    ),
+    Sabotage(
         broken="Every member of an average draws its seed from a generator of its own: all are one fit.",
         test="tests/estimators/test_members.py::test_the_first_member_is_the_plain_fit_and_the_answer_is_the_mean",
         file="estimators/members.py",
