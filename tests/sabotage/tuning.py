@@ -4,6 +4,20 @@ from tests.sabotage.sabotage import Sabotage
 
 SABOTAGES = (
     Sabotage(
+        broken="A tree sends values at its threshold to the right.",
+        test="tests/tuning/test_saving.py::test_a_saved_pool_answers_as_before",
+        file="tuning/plain_models.py",
+        before="x <= self.thresholds[node]",
+        after="x < self.thresholds[node] - 0.1",
+    ),
+    Sabotage(
+        broken="A saved pool may set attributes that no fit learns; they are dropped in silence.",
+        test="tests/tuning/test_saving.py::test_a_forged_manifest_is_refused",
+        file="tuning/persistence.py",
+        before='            raise ValueError(f"{key!r} is nothing that a fit learns")\n',
+        after="            continue\n",
+    ),
+    Sabotage(
         broken="Weights of a pool are not shrunk to equal ones.",
         test="tests/tuning/test_pool.py::test_the_weights_are_the_best_of_all_as_a_general_solver_finds_them",
         file="tuning/pool.py",
@@ -35,8 +49,8 @@ SABOTAGES = (
         broken="All members of a saved average get the weights of the first.",
         test="tests/estimators/test_members.py::test_a_saved_average_answers_as_before",
         file="estimators/persistence.py",
-        before="_with_prefix(weights, _prefix(i))",
-        after="_with_prefix(weights, _prefix(0))",
+        before="with_prefix(weights, _prefix(i))",
+        after="with_prefix(weights, _prefix(0))",
     ),
     Sabotage(
         broken="Weight decay shrinks biases, too.",

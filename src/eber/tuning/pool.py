@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any, Self
@@ -14,7 +15,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import _BaseComposition
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eber.estimators import EBERClassifier
 from eber.tuning.left_out import SMALLEST
@@ -160,6 +161,7 @@ class EnvironmentPool(ClassifierMixin, _BaseComposition):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """p(y|x), (n, K) with columns as in `classes_`."""
         check_is_fitted(self)
+        validate_data(self, X, reset=False, skip_check_array=True)
         weighted = [w * search.predict_proba(X) for w, search in zip(self.weights_, self.searches_, strict=True)]
         pooled: NDArray[np.float64] = np.sum(weighted, axis=0)
         return pooled
@@ -169,6 +171,27 @@ class EnvironmentPool(ClassifierMixin, _BaseComposition):
         proba = self.predict_proba(X)
         predicted: NDArray[Any] = self.classes_[proba.argmax(1)]
         return predicted
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it to a folder: arrays as safetensors, the rest as JSON. Nothing is pickled.
+
+        Kinds that have no such form (pipelines, other people's classifiers) are refused.
+        """
+        from eber.tuning.persistence import save_tuned  # which imports this module
+
+        check_is_fitted(self)
+        save_tuned(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read what `save` wrote. No code from the folder is run.
+
+        What it answers is what it answered; scikit-learn's models in it have become arrays.
+        """
+        from eber.tuning.persistence import load_tuned  # which imports this module
+
+        loaded: Self = load_tuned(cls, path)
+        return loaded
 
     def explain_weights(self) -> pd.DataFrame:
         """Who weighs what: weight, mean NLL in left-out environments and the settings that were kept, by method."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, Self
@@ -154,6 +155,7 @@ class EnvironmentSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """p(y|x), the mean over the kept candidates; (n, K) with columns as in `classes_`."""
         check_is_fitted(self)
+        validate_data(self, X, reset=False, skip_check_array=True)
         mean: NDArray[np.float64] = np.mean([fitted.predict_proba(X) for fitted in self.estimators_], 0)
         return mean
 
@@ -162,6 +164,27 @@ class EnvironmentSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         proba = self.predict_proba(X)
         predicted: NDArray[Any] = self.classes_[proba.argmax(1)]
         return predicted
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it to a folder: arrays as safetensors, the rest as JSON. Nothing is pickled.
+
+        Kinds that have no such form (pipelines, other people's classifiers) are refused.
+        """
+        from eber.tuning.persistence import save_tuned  # which imports this module
+
+        check_is_fitted(self)
+        save_tuned(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read what `save` wrote. No code from the folder is run.
+
+        What it answers is what it answered; scikit-learn's models in it have become arrays.
+        """
+        from eber.tuning.persistence import load_tuned  # which imports this module
+
+        loaded: Self = load_tuned(cls, path)
+        return loaded
 
 
 def checked_table(estimator: BaseEstimator, X: Any, y: Any, environments: Any) -> tuple[Table, NDArray[Any]]:
