@@ -54,10 +54,12 @@ class Choice:
     seconds: float = 0.0
 
 
-def leave_one_environment_out(data: MultiEnvironmentData, random_state: int = 0) -> list[Fold]:
+def leave_one_environment_out(
+    data: MultiEnvironmentData, random_state: int = 0, max_folds: int = MAX_FOLDS
+) -> list[Fold]:
     """Each training environment in turn validates a fit on all others; nothing is drawn.
 
-    An environment without which a class would have no row left is fitted on in every fold. More than `MAX_FOLDS`
+    An environment without which a class would have no row left is fitted on in every fold. More than `max_folds`
     environments are left out in as many folds of whole environments, of about equal size.
     """
     names = data.environment_names
@@ -67,7 +69,7 @@ def leave_one_environment_out(data: MultiEnvironmentData, random_state: int = 0)
             "out, a penalty has nothing to compare. Use training_domain_validation."
         )
     n_classes = len(np.unique(data.y))
-    splitter = LeaveOneGroupOut() if len(names) <= MAX_FOLDS else GroupKFold(MAX_FOLDS)
+    splitter = LeaveOneGroupOut() if len(names) <= max_folds else GroupKFold(max_folds)
     folds = [
         fold
         for fold in splitter.split(data.X, groups=data.environments)

@@ -81,12 +81,19 @@ def one_thread() -> Iterator[None]:
 
 
 class Adam:
-    """Adam (Kingma & Ba) on one vector, with its usual constants; torch's own spends far longer on bookkeeping."""
+    """Adam (Kingma & Ba) on one vector, with its usual constants; torch's own spends far longer on bookkeeping.
+
+    Parameters
+    ----------
+    kept : tensor, optional
+        Share of each entry that a step keeps before it moves, 1 - learning_rate · weight decay: decay that is decoupled
+        from the gradient's scale, as in AdamW (Loshchilov & Hutter 2019).
+    """
 
     BETAS, EPSILON = (0.9, 0.999), 1e-8
 
-    def __init__(self, vector: Tensor, learning_rate: float) -> None:
-        self.vector, self.learning_rate = vector, learning_rate
+    def __init__(self, vector: Tensor, learning_rate: float, kept: Tensor | None = None) -> None:
+        self.vector, self.learning_rate, self.kept = vector, learning_rate, kept
         self.mean, self.square = torch.zeros_like(vector), torch.zeros_like(vector)
         self._scale = torch.empty_like(vector)
         # As arrays: a plain number is converted anew at every use, which costs more than the arithmetic.
@@ -99,6 +106,8 @@ class Adam:
         first, second = self.BETAS
         self.mean.lerp_(gradient, 1 - first)
         self.square.mul_(self._second).addcmul_(gradient, gradient, value=1 - second)
+        if self.kept is not None:
+            self.vector.mul_(self.kept)
         # sqrt(square / (1 - second^t)) + epsilon, times sqrt(1 - second^t)
         unbias = math.sqrt(1 - second**self.steps)
         scale = torch.sqrt(self.square, out=self._scale).add_(self._epsilon, alpha=unbias)
@@ -163,15 +172,19 @@ class Trainer:
         objective: Objective,
         settings: TrainingSettings,
         generators: Sequence[torch.Generator],
+        weight_decays: Sequence[float] = (),
     ) -> None:
         self.stack = ModuleStack(modules)
+        # Without decay nothing is multiplied; among others, a model without it keeps every entry times 1, exactly.
+        decays = torch.tensor(weight_decays, dtype=self.stack.vector.dtype)
+        self._kept = 1 - settings.learning_rate * self.stack.on_weights(decays) if any(weight_decays) else None
         self.objective, self.settings, self.generators = objective, settings, generators
         self.average = self.stack.vector.clone()
         self.steps = 0
         self._start_optimizer()
 
     def _start_optimizer(self) -> None:
-        self.optimizer = Adam(self.stack.vector, self.settings.learning_rate)
+        self.optimizer = Adam(self.stack.vector, self.settings.learning_rate, self._kept)
 
     def step(self, batch: Batch) -> LossTerms:
         """One minibatch: loss, gradient, Adam, average. Returns the loss and its terms by name."""
@@ -218,6 +231,7 @@ def train(
     settings: TrainingSettings,
     generators: Sequence[torch.Generator],
     on_epoch: Callable[[int, float], None] | None = None,
+    weight_decays: Sequence[float] = (),
 ) -> list[History | NonFiniteLossError]:
     """Train modules of one shape side by side, in place.
 
@@ -227,12 +241,15 @@ def train(
         All training rows of each module.
     on_epoch : callable, optional
         Told the number of passes done and the mean loss of the last one.
+    weight_decays : sequence of float, optional
+        Decoupled weight decay of each module, not on biases; none without it.
 
     Returns
     -------
     For each module, its history, or the error that makes it unfit for use. One that fails does not touch the others.
     """
-    trainer, rows = Trainer(modules, objective, settings, generators), ShuffledRows(data, settings.batch_size)
+    trainer = Trainer(modules, objective, settings, generators, weight_decays)
+    rows = ShuffledRows(data, settings.batch_size)
     for module in modules:
         module.train()
     failures: list[NonFiniteLossError | None] = [None] * len(modules)

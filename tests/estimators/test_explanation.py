@@ -84,7 +84,7 @@ def test_an_explanation_is_adapted_without_asking_the_networks_again(
     with monkeypatch.context() as patch:
         patch.setattr(inference, "in_chunks", None)
         adapted = fitted.adapt(explanation)
-        found = explanation.adapted(adapted.adaptation_)
+        found = explanation.adapted(adapted.member_adaptations())
         probabilities, latents, p_e = found.p_y_given_x, found.mean_z, found.p_e_given_x
     np.testing.assert_allclose(adapted.adaptation_.mixture, expected.adaptation_.mixture, atol=1e-12)
     np.testing.assert_allclose(probabilities, answers.p_y_given_x, atol=1e-12)

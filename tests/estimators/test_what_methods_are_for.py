@@ -14,8 +14,8 @@ from eber import (
     IBERMClassifier,
     IGAClassifier,
     MMDClassifier,
+    MultiEnvironmentData,
     SDClassifier,
-    Table,
     fit_many,
 )
 from eber.evaluation.metrics import negative_log_likelihood
@@ -32,7 +32,7 @@ def conflicting_rules(sizes, seed):
     e = np.repeat([0, 1, 2], sizes)
     X = rng.normal(size=(len(e), 2))
     y = (np.where(e == 2, X[:, 1], X[:, 0]) + 0.3 * rng.normal(size=len(e)) > 0).astype(int)
-    return Table(X, y, e)
+    return MultiEnvironmentData(X, y, e)
 
 
 def label_shift(shares, seed, n=200):
@@ -42,7 +42,7 @@ def label_shift(shares, seed, n=200):
     y = (rng.random(len(e)) < np.array(shares)[e]).astype(int)
     X = rng.normal(size=(len(e), 3))
     X[:, 0] += 2 * (2 * y - 1)
-    return Table(X, y, e)
+    return MultiEnvironmentData(X, y, e)
 
 
 def turning_feature(signs, seed, n=300):
@@ -53,7 +53,7 @@ def turning_feature(signs, seed, n=300):
     X = rng.normal(size=(len(e), 2))
     X[:, 0] += 0.7 * (2 * y - 1)
     X[:, 1] += 2 * np.array(signs)[e] * (2 * y - 1)
-    return Table(X, y, e)
+    return MultiEnvironmentData(X, y, e)
 
 
 def worst_environment(model, table):

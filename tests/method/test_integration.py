@@ -27,7 +27,7 @@ def test_where_the_expansion_is_too_coarse_points_are_asked(steepness: float, mo
     """Quadrature in two dimensions judges, with steep logits and gentle ones."""
     module, batch = make_networks(3, K=3, L=2), make_batch(3, K=3)
     with torch.no_grad():
-        module.f1[0].weight.mul_(steepness)  # type: ignore[union-attr, operator]
+        module.f1[0].weight.mul_(steepness)  # type: ignore[operator]
     exact = predict(module, batch.x, integration_rule(2, "quadrature", 64, seed=0)).p_y_given_xe
 
     def largest_error(tolerance: float) -> float:
@@ -43,7 +43,7 @@ def test_where_the_expansion_is_too_coarse_points_are_asked(steepness: float, mo
 def test_the_expansion_gives_probabilities_however_steep_the_decoder_is() -> None:
     module, batch = make_networks(3, K=5, L=4), make_batch(3, K=5)
     with torch.no_grad():
-        module.f1[0].weight.mul_(1e4)  # type: ignore[union-attr, operator]
+        module.f1[0].weight.mul_(1e4)  # type: ignore[operator]
     found = predict(module, batch.x, Expansion.with_points(4, None, 0)).p_y_given_xe
     assert found.min() >= 0
     np.testing.assert_allclose(found.sum(-1), 1, atol=1e-12)

@@ -10,6 +10,7 @@ from tests.sabotage import (
     refusals,
     saved_models,
     statistics,
+    tuning,
     workflow,
     writes,
 )
@@ -26,5 +27,6 @@ SECTIONS = (
     saved_models,
     numbers,
     statistics,
+    tuning,
 )
 SABOTAGES = tuple(sabotage for section in SECTIONS for sabotage in section.SABOTAGES)

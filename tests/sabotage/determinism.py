@@ -108,7 +108,7 @@ SABOTAGES = (
         broken="Fits on tables of one shape are all trained on the rows of the first.",
         test="tests/estimators/test_many_fits.py::test_fits_together_equal_fits_alone",
         file="estimators/many_fits.py",
-        before="(job.shape, id(source))",
+        before="(job.shape, id(X), id(y), id(environments))",
         after="(job.shape,)",
     ),
     Sabotage(

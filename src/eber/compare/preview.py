@@ -12,7 +12,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from eber.compare.folds import FoldPlan
 from eber.compare.methods import BATCH_SIZE, Effort, build
-from eber.datasets.base import MultiEnvironmentData
 from eber.estimators.many_fits import fit_alone
 from eber.methods import find_method
 from eber.model_selection import MAX_FOLDS, selection_folds
@@ -93,7 +92,7 @@ def _time_short_fit(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a moment's fit has every sign of a bad one
         try:
-            fit_alone(classifier, MultiEnvironmentData(X, y, e))
+            fit_alone(classifier, X, y, e)
         except Exception:  # what is wrong with a method is said by its cells, which fail alone
             return 0.0, len(rows)
     return (time.perf_counter() - start) / share, len(rows)

@@ -119,7 +119,7 @@ def _look_inside(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AdaptationWarning)  # whether to trust it is kept as a number
         adapted = classifier.adapt(explanation)
-    proba = explanation.adapted(adapted.adaptation_).p_y_given_x
+    proba = explanation.adapted(adapted.member_adaptations()).p_y_given_x
     scores = score(y, proba, classifier.classes_, METRICS)
     scores["trusted"] = float(adapted.adaptation_.trusted)
     split, p_e = explanation.uncertainty, explanation.p_e_given_x

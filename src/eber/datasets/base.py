@@ -42,7 +42,7 @@ class MultiEnvironmentData:
     def __post_init__(self) -> None:
         for column in ("y", "environments"):  # a Series would be selected from by its index
             object.__setattr__(self, column, np.asarray(getattr(self, column)))
-        n = len(self.X)
+        n = len(self)
         columns = {"y": self.y, "environments": self.environments, **self.extra}
         if self.identifiers is not None:
             columns["identifiers"] = self.identifiers
@@ -55,7 +55,7 @@ class MultiEnvironmentData:
             )
 
     def __len__(self) -> int:
-        return len(self.X)
+        return int(np.shape(self.X)[0])  # a sparse matrix has no length of its own
 
     @property
     def environment_names(self) -> list[Any]:

@@ -26,6 +26,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
+from eber.estimators.members import attributes_of_average
 from eber.estimators.persistence import fitted_attributes, load_estimator, save_estimator
 from eber.estimators.progress import epoch_progress
 from eber.estimators.validation import (
@@ -45,7 +46,7 @@ STACK_ELEMENTS = 1 << 19
 """Largest array of a training step for all fits side by side: beyond it there is nothing left to gain."""
 METHOD_PARAMETERS = {"penalty_weight", "bottleneck_weight", "step_size", "agreement", "quantile"}
 """Weights and the like, of which an objective holds one for each of the models of a stack."""
-FREE_PARAMETERS = METHOD_PARAMETERS | {"random_state", "verbose", "n_threads"}
+FREE_PARAMETERS = METHOD_PARAMETERS | {"random_state", "weight_decay", "verbose", "n_threads"}
 """Parameters in which fits that are trained side by side may differ."""
 COLUMN_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
 """What scikit-learn's validation notes about X."""
@@ -94,6 +95,7 @@ def train_jobs(jobs: Sequence[FitJob]) -> list[History | NonFiniteLossError]:
             jobs[0].settings,
             [job.generator for job in jobs],
             on_epoch,
+            [float(job.estimator.weight_decay) for job in jobs],
         )
 
 
@@ -102,6 +104,8 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
 
     # `environments` is asked for by default, so that Pipeline, cross_val_score and GridSearchCV hand it on.
     __metadata_request__fit = {"environments": True}
+    _answer_parameters: tuple[str, ...] = ()
+    """Parameters that are read when the classifier is asked, and may be changed after the fit."""
 
     _parameter_constraints: dict[str, list[Any]] = {
         "featurizer": [StrOptions({"linear", "mlp", "cnn"}), callable],
@@ -113,7 +117,9 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "clip_norm": [Interval(Real, 0, None, closed="neither"), None],
+        "weight_decay": [Interval(Real, 0, None, closed="left")],
         "average_decay": [Interval(Real, 0, 1, closed="both"), None],
+        "n_members": [Interval(Integral, 1, None, closed="left")],
         "n_threads": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -136,6 +142,11 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         -------
         self
         """
+        if self.n_members > 1:
+            from eber.estimators.many_fits import fit_members  # which imports this module
+
+            fit_members(self, X, y, environments)
+            return self
         seed = self._draw_seed()
         with isolated_torch(seed, self.n_threads) as generator:
             job = self._begin(X, y, environments, seed, generator)
@@ -185,12 +196,19 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
             "n_steps_": steps_in(len(job.data.y), job.settings),
         }
         attributes |= self._finish(job.module, job.data, attributes)
+        self._take_over(attributes)
+        self._warn()
+
+    def _complete_average(self, members: Sequence[Self]) -> None:
+        """Take over what the members of an average have learned; each has warned of its own fit."""
+        self._take_over(attributes_of_average(members) | self._finish_average(members))
+
+    def _take_over(self, attributes: dict[str, Any]) -> None:
         # Only now is the estimator changed: a fit that failed has left it as it was, one that succeeded leaves nothing
         # of an earlier fit.
         for name in fitted_attributes(self):
             delattr(self, name)
         self.__dict__.update(attributes, _fit_parameters=self.get_params(deep=False))
-        self._warn()
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""
@@ -295,6 +313,10 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
 
     def _finish(self, module: nn.Module, data: Batch, attributes: dict[str, Any]) -> dict[str, Any]:
         """Further fitted attributes, from the trained module."""
+        return {}
+
+    def _finish_average(self, members: Sequence[Self]) -> dict[str, Any]:
+        """Further fitted attributes of an average, from its members."""
         return {}
 
     def _warn(self) -> None:

@@ -17,11 +17,12 @@ from torch import Tensor, nn
 
 from eber.estimators.eber_fitting import EBERFitting
 from eber.estimators.explanation import Explanation, observed_environments
+from eber.estimators.members import averaged, fitted_members, side_by_side
 from eber.estimators.supplied import EnvironmentWeights, checked_posteriors, supplied_weights
 from eber.estimators.validation import index_of
 from eber.exceptions import AdaptationWarning, warn_user
 from eber.method import inference
-from eber.method.adaptation import adapt_mixture
+from eber.method.adaptation import Adaptation, adapt_mixture, mean_adaptation
 from eber.method.aggregates import Rule
 from eber.method.integration import Expansion, automatic_method, integration_rule
 from eber.method.posteriors import SuppliedPosteriors
@@ -125,6 +126,12 @@ class EBERClassifier(EBERFitting):
         Adam's.
     clip_norm : float or None, default=None
         Largest norm of the gradient.
+    weight_decay : float, default=0.0
+        Decoupled weight decay, as in AdamW: each step first multiplies all weights, but not biases, by
+        1 - learning_rate · weight_decay. With Adam's 1e-3 and some thousand steps, values from 1 to 10 are felt.
+    n_members : int, default=1
+        Fits with seeds of their own that are trained side by side and answer together: probabilities are averages over
+        members, `transform` has the columns of all. The first member is the fit that a single one would be.
     n_threads : int, default=1
         Torch threads for the fit. Small fits are faster with one.
     random_state : int, RandomState or None, default=None
@@ -152,6 +159,8 @@ class EBERClassifier(EBERFitting):
     adaptation_ : `eber.method.adaptation.Adaptation`
         On the copies that `adapt` returns.
     module_ : the fitted networks
+    members_ : list of `EBERClassifier`
+        In place of `module_`, where there are several members; `history_` and `environment_prior_` are then means.
 
     Examples
     --------
@@ -164,6 +173,7 @@ class EBERClassifier(EBERFitting):
     True
     """
 
+    _answer_parameters = ("prediction", "prediction_points", "prediction_weights", "posteriors")
     _parameter_constraints: dict[str, list[Any]] = {
         **EBERFitting._parameter_constraints,
         "latent_dim": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
@@ -215,6 +225,8 @@ class EBERClassifier(EBERFitting):
         batch_size: int = 64,
         learning_rate: float = 1e-3,
         clip_norm: float | None = None,
+        weight_decay: float = 0.0,
+        n_members: int = 1,
         n_threads: int = 1,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
@@ -246,6 +258,8 @@ class EBERClassifier(EBERFitting):
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.clip_norm = clip_norm
+        self.weight_decay = weight_decay
+        self.n_members = n_members
         self.n_threads = n_threads
         self.random_state = random_state
         self.verbose = verbose
@@ -264,17 +278,23 @@ class EBERClassifier(EBERFitting):
         (n, latent_dim), and `to_frame()`. `predict_proba`, `predict_environment_proba`, `explain_uncertainty` and
         `transform` are its parts. Other classifiers have `predict_proba` alone.
         """
+        members = fitted_members(self) or [self]
+        predictions = tuple(member._predict_single(X) for member in members)
+        index = X.index if isinstance(X, pd.DataFrame) else None
+        modules = tuple(member.module_ for member in members)
+        return Explanation(self.classes_, self.environments_, predictions, modules, index)
+
+    def _predict_single(self, X: Any) -> inference.Prediction:
         x, posteriors = self._features(X), self._posteriors()
         with torch.no_grad():
             weights = self._log_p_e_given_x(x)
-            prediction = inference.predict(self.module_, x, self._integral(), weights, posteriors)
-        index = X.index if isinstance(X, pd.DataFrame) else None
-        return Explanation(self.classes_, self.environments_, prediction, self.module_, index)
+            return inference.predict(self.module_, x, self._integral(), weights, posteriors)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """p(y|x) by the marginal rule, Equation (pred); (n, K) with columns as in `classes_`."""
         return self.explain(X).p_y_given_x
 
+    @averaged
     def predict_environment_proba(self, X: Any) -> NDArray[np.float64]:
         """p(e|x): how plausible each training environment is for each row; (n, m), columns as in `environments_`."""
         x = self._features(X)  # h alone answers this: the other networks are not asked
@@ -282,6 +302,7 @@ class EBERClassifier(EBERFitting):
             log_p = self._log_p_e_given_x(x)
         return observed_environments(self.module_, log_p.T.numpy())
 
+    @side_by_side
     def transform(self, X: Any) -> NDArray[np.float64]:
         """E[z|x], the learned representation; (n, latent_dim)."""
         x, posteriors = self._features(X), self._posteriors()  # no integral over z is needed for its mean
@@ -296,6 +317,8 @@ class EBERClassifier(EBERFitting):
         DataFrame with columns ``total``, the entropy of p(y|x); ``within_environments``, the mean entropy of p(y|x,e)
         over p(e|x); and ``between_environments``, the mutual information of y and e given x. The last two add up to
         the first. A large last one says: the answer depends on the environment, and x does not tell which it is.
+        With several members these two are means over members, and a further column ``between_members``, the mutual
+        information of y and the member, is what remains to the total: what more rows or other seeds would change.
         """
         return self.explain(X).uncertainty
 
@@ -311,6 +334,8 @@ class EBERClassifier(EBERFitting):
         the model's conditionals are from those of the data.
         """
         x = self._features(X)
+        if hasattr(self, "members_"):
+            raise ValueError("decompose is about one fit: ask a member for its own, as in members_[0].decompose(...).")
         if self.posteriors != "learned":
             raise ValueError("decompose needs learned posteriors; these were supplied on a grid.")
         if self.module_.membership is not None:
@@ -328,7 +353,8 @@ class EBERClassifier(EBERFitting):
         """A copy whose mixture of environments is re-estimated from unlabelled rows of a new environment.
 
         The copy predicts with p(e|x) pi_e / pi0_e, renormalised; the original is untouched. The estimate and the
-        reasons not to trust it, if any, are in the copy's `adaptation_`; each reason is also warned of.
+        reasons not to trust it, if any, are in the copy's `adaptation_`; each reason is also warned of. Each of several
+        members has its own estimate; `adaptation_` is then their mean.
 
         Parameters
         ----------
@@ -337,21 +363,33 @@ class EBERClassifier(EBERFitting):
         check_is_fitted(self)
         if self.prediction_weights != "learned":
             raise ValueError("adapt reweights the learned p(e|x); set prediction_weights='learned' first.")
-        if not isinstance(X, Explanation):
-            x = self._features(X)
-            with torch.no_grad():
-                # (n, m), before any earlier adaptation
-                log_p_e = inference.in_chunks(self.module_.log_p_e_given_x, x, self.module_.h).T.numpy()
-        elif hasattr(self, "adaptation_"):
+        if isinstance(X, Explanation) and hasattr(self, "adaptation_"):
             raise ValueError("These rows were explained by an adapted classifier; give the rows themselves.")
-        else:
-            log_p_e = X.prediction.log_p_e_given_x
-        adaptation = adapt_mixture(log_p_e, self.environment_prior_, self._doubts_about_adaptation())
         adapted = copy.copy(self)
-        adapted.adaptation_ = adaptation
-        for reason in adaptation.reasons:
+        if members := fitted_members(self):
+            adapted.members_ = [copy.copy(member) for member in members]
+            for j, member in enumerate(adapted.members_):
+                member.adaptation_ = member._adaptation_to(X, j)
+            adapted.adaptation_ = mean_adaptation(adapted.member_adaptations())
+        else:
+            adapted.adaptation_ = self._adaptation_to(X)
+        for reason in adapted.adaptation_.reasons:
             warn_user(f"Do not trust this adaptation: {reason}.", AdaptationWarning)
         return adapted
+
+    def member_adaptations(self) -> list[Adaptation]:
+        """What `adapt` found for each member, on the copy that it returned; one for a single fit."""
+        return [member.adaptation_ for member in getattr(self, "members_", [self])]
+
+    def _adaptation_to(self, X: Any, member: int = 0) -> Adaptation:
+        """The mixture that explains rows best, before any earlier adaptation; `member` counts in an explanation."""
+        if isinstance(X, Explanation):
+            log_p_e = X.predictions[member].log_p_e_given_x
+        else:
+            x = self._features(X)
+            with torch.no_grad():
+                log_p_e = inference.in_chunks(self.module_.log_p_e_given_x, x, self.module_.h).T.numpy()  # (n, m)
+        return adapt_mixture(log_p_e, self.environment_prior_, self._doubts_about_adaptation())
 
     def environment_mixture(self) -> NDArray[np.float64]:
         """How much each training environment counts: the mixture that `adapt` estimated, else that of the fit.
@@ -362,6 +400,9 @@ class EBERClassifier(EBERFitting):
         that share them.
         """
         check_is_fitted(self)
+        if hasattr(self, "members_"):
+            mean: NDArray[np.float64] = np.mean([member.environment_mixture() for member in self.members_], 0)
+            return mean
         mixture = self.adaptation_.mixture if hasattr(self, "adaptation_") else self.environment_prior_
         with torch.no_grad():
             log_p = self.module_.log_p_observed_given_x(torch.from_numpy(np.log(np.maximum(mixture, 1e-300)))[:, None])
@@ -370,7 +411,7 @@ class EBERClassifier(EBERFitting):
 
     @property
     def _n_features_out(self) -> int:
-        return int(self.latent_dim_)
+        return int(self.latent_dim_) * len(getattr(self, "members_", [self]))
 
     def _doubts_about_adaptation(self) -> tuple[str, ...]:
         doubts, fitted = [], self._fit_parameters

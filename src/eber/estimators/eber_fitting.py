@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -180,6 +180,12 @@ class EBERFitting(EnvironmentClassifier):
             prior = inference.in_chunks(module.log_p_e_given_x, x, module.h).exp().mean(1).numpy()
         found = diagnose(module, x, data.y, data.e, self.training_weights == "learned")
         return {"environment_prior_": prior / prior.sum(), "diagnostics_": found}
+
+    def _finish_average(self, members: Sequence[Self]) -> dict[str, Any]:
+        return {
+            "environment_prior_": np.mean([member.environment_prior_ for member in members], 0),
+            "diagnostics_": [diagnostic for member in members for diagnostic in member.diagnostics_],
+        }
 
     def _warn(self) -> None:
         for diagnostic in self.diagnostics_:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from eber.method.adaptation import Adaptation
 from eber.method.aggregates import row_chunks
-from eber.method.inference import Prediction, split_uncertainty
+from eber.method.inference import Prediction, split_over_members, split_uncertainty
 from eber.method.model import EBERNetworks
 
 
@@ -26,51 +26,64 @@ class Explanation:
     ----------
     classes, environments : (K,), (m,)
         What the columns stand for.
-    prediction : Prediction
-        The same for each component of environments; with pseudo-environments, these are the components.
-    module : EBERNetworks
-        The networks that it comes from.
+    predictions : tuple of Prediction
+        Of each member of the classifier; one where it is a single fit. With pseudo-environments, these are the
+        components.
+    modules : tuple of EBERNetworks
+        The members' networks.
     index : pandas Index or None
         That of the rows, where they came as a frame.
     """
 
     classes: NDArray[Any]
     environments: NDArray[Any]
-    prediction: Prediction
-    module: EBERNetworks
+    predictions: tuple[Prediction, ...]
+    modules: tuple[EBERNetworks, ...]
     index: pd.Index | None = None
 
     @property
     def p_y_given_x(self) -> NDArray[np.float64]:
-        """p(y|x) by the marginal rule, Equation (pred); (n, K)."""
-        return self.prediction.p_y_given_x
+        """p(y|x) by the marginal rule, Equation (pred), the mean over members; (n, K)."""
+        return _mean([prediction.p_y_given_x for prediction in self.predictions])
 
     @property
     def p_y_given_xe(self) -> NDArray[np.float64]:
         """p(y|x,e), the prediction if the environment were known, (n, components, K).
 
-        The components are the environments, or the pseudo-environments where the fit has such.
+        The components are the environments, or the pseudo-environments where the fit has such. Members count as much as
+        they hold the component for plausible, so that the mean over p(e|x) is p(y|x).
         """
-        return self.prediction.p_y_given_xe
+        if len(self.predictions) == 1:
+            return self.predictions[0].p_y_given_xe
+        joint = _mean([p.p_e_given_x[:, :, None] * p.p_y_given_xe for p in self.predictions])
+        return joint / np.maximum(joint.sum(2, keepdims=True), np.finfo(np.float64).tiny)
 
     @property
     def mean_z(self) -> NDArray[np.float64]:
-        """E[z|x], (n, L)."""
-        return self.prediction.mean_z
+        """E[z|x], (n, L); of several members side by side, since each has coordinates of its own."""
+        return np.concatenate([prediction.mean_z for prediction in self.predictions], 1)
 
     @cached_property
     def p_e_given_x(self) -> NDArray[np.float64]:
         """p(e|x), how plausible each training environment is for each row, (n, m)."""
-        return observed_environments(self.module, self.prediction.log_p_e_given_x)
+        return _mean(
+            [
+                observed_environments(module, prediction.log_p_e_given_x)
+                for module, prediction in zip(self.modules, self.predictions, strict=True)
+            ]
+        )
 
     @cached_property
     def uncertainty(self) -> pd.DataFrame:
         """The entropy of each prediction and its split, in nats; see `EBERClassifier.explain_uncertainty`."""
-        return pd.DataFrame(split_uncertainty(self.prediction), index=self.index)
+        one, *others = self.predictions
+        split = split_over_members(self.predictions) if others else split_uncertainty(one)
+        return pd.DataFrame(split, index=self.index)
 
-    def adapted(self, adaptation: Adaptation) -> Explanation:
-        """The same rows with p(e|x) reweighted as `EBERClassifier.adapt` found; nothing else is computed again."""
-        return replace(self, prediction=self.prediction.reweighted(adaptation.log_ratio))
+    def adapted(self, adaptations: Sequence[Adaptation]) -> Explanation:
+        """The same rows with each member's p(e|x) reweighted as `EBERClassifier.adapt` found; no network is asked."""
+        pairs = zip(self.predictions, adaptations, strict=True)
+        return replace(self, predictions=tuple(one.reweighted(adaptation.log_ratio) for one, adaptation in pairs))
 
     def columns(self) -> Iterator[tuple[str, NDArray[Any]]]:
         """Names and values of the columns of `to_frame`; different labels may have one name."""
@@ -90,6 +103,12 @@ class Explanation:
         names, values = zip(*self.columns(), strict=True)
         frame = pd.DataFrame(dict(enumerate(values)), index=self.index)
         return frame.set_axis(list(names), axis=1)
+
+
+def _mean(answers: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Over members; that of one is itself, to the bit."""
+    mean: NDArray[np.float64] = answers[0] if len(answers) == 1 else np.mean(answers, 0)
+    return mean
 
 
 def answer_columns(classes: NDArray[Any], p_y_given_x: NDArray[np.float64]) -> Iterator[tuple[str, NDArray[Any]]]:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import inspect
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
+import sklearn
+from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from eber.datasets.base import MultiEnvironmentData
 from eber.estimators.base import STACK_ELEMENTS, EnvironmentClassifier, FitJob, train_jobs
+from eber.estimators.members import members_to_fit
 from eber.exceptions import NonFiniteLossError
 from eber.objectives.base import Batch
 from eber.training import isolated_torch
-
-Groups = dict[Any, list[tuple[int, FitJob]]]
-"""Positions and jobs of those that are trained side by side, by their shape."""
 
 
 def fit_many(
@@ -30,9 +30,10 @@ def fit_many(
     """Fit classifiers, those of one shape side by side, with the numbers they would get alone.
 
     A step of a small network costs far more in overhead than in arithmetic; side by side, all share the overhead.
-    Classifiers are of one shape when they differ in `random_state` and `penalty_weight` only and their data have as
-    many rows, columns, classes and environments; the others, those with a featurizer other than ``"linear"`` or
-    ``"mlp"`` or an objective other than the default, and any other scikit-learn classifier are fitted one by one.
+    Classifiers are of one shape when they differ in `random_state`, `weight_decay` and the weights of their objective
+    only and their data have as many rows, columns, classes and environments; the others, those with a featurizer other
+    than ``"linear"`` or ``"mlp"`` or an objective other than the default, and any other scikit-learn classifier are
+    fitted one by one.
 
     Parameters
     ----------
@@ -61,41 +62,45 @@ def fit_many(
     """
     sources = [data] * len(classifiers) if isinstance(data, MultiEnvironmentData) else data
     errors: list[Exception | None] = [None] * len(classifiers)
-    groups: Groups = defaultdict(list)
-    rows: dict[tuple[Any, ...], Batch] = {}
+    singles: dict[int, list[Any]] = {}  # the fits of one member each that each classifier asks for
+    jobs = _Jobs(errors, raise_errors, within)
     for i, (classifier, source) in enumerate(zip(classifiers, sources, strict=True)):
-        try:
-            if not isinstance(classifier, EnvironmentClassifier) or not classifier._stackable:
-                with within(i):
-                    fit_alone(classifier, source)
-                continue
-            classifier._validate_params()
-            seed = classifier._draw_seed()
-            with within(i), isolated_torch(seed, classifier.n_threads) as generator:
-                job = classifier._begin(source.X, source.y, source.environments, seed, generator)
-        except Exception as error:
-            if raise_errors and not isinstance(error, NonFiniteLossError):
-                raise
-            errors[i] = error
-            continue
-        # Fits of one shape on the same data share their rows, where nothing of their own was added to them.
-        shared = rows.setdefault((job.shape, id(source)), job.data)
-        if job.data.log_p_e_given_x is None and shared.log_p_e_given_x is None:
-            job = job._replace(data=shared)
-        groups[job.shape].append((i, job))
-    _train_groups(groups, errors, raise_errors, within)
+        with jobs.noting_errors(i):
+            singles[i] = members_to_fit(classifier) if isinstance(classifier, EnvironmentClassifier) else [classifier]
+            for single in singles[i]:
+                jobs.begin(i, single, source.X, source.y, source.environments)
+    jobs.train()
+    for i, own in singles.items():
+        if len(own) > 1 and errors[i] is None:
+            classifiers[i]._complete_average(own)
     failed = [error for error in errors if error is not None]
     if failed and raise_errors:
         raise failed[0]
     return errors
 
 
-def fit_alone(classifier: Any, data: MultiEnvironmentData) -> None:
+def fit_members(classifier: EnvironmentClassifier, X: Any, y: Any, environments: Any) -> None:
+    """Fit a classifier of several members, side by side where they can be."""
+    own = members_to_fit(classifier)
+    errors: list[Exception | None] = [None]
+    jobs = _Jobs(errors, True, lambda position: nullcontext())
+    with jobs.noting_errors(0):
+        for single in own:
+            jobs.begin(0, single, X, y, environments)
+    jobs.train()
+    if errors[0] is not None:
+        raise errors[0]
+    classifier._complete_average(own)
+
+
+def fit_alone(classifier: Any, X: Any, y: Any, environments: Any) -> None:
     """Fit a classifier of any kind, with `environments` where its fit takes them."""
-    if takes_environments(classifier):
-        classifier.fit(data.X, data.y, environments=data.environments)
+    if not takes_environments(classifier):
+        classifier.fit(X, y)
+    elif isinstance(classifier, Pipeline) and not sklearn.get_config()["enable_metadata_routing"]:
+        classifier.fit(X, y, **{f"{classifier.steps[-1][0]}__environments": environments})
     else:
-        classifier.fit(data.X, data.y)
+        classifier.fit(X, y, environments=environments)
 
 
 def takes_environments(classifier: Any) -> bool:
@@ -108,32 +113,65 @@ def takes_environments(classifier: Any) -> bool:
     return bool(get_routing_for_object(classifier).consumes("fit", ["environments"]))
 
 
-def _train_groups(
-    groups: Groups,
-    errors: list[Exception | None],
-    raise_errors: bool,
-    within: Callable[[int], AbstractContextManager[Any]],
-) -> None:
-    """Train the jobs of each group side by side, as many at once as there is anything to gain; note what failed."""
-    for group in groups.values():
-        first = group[0][1]
-        size = max(1, STACK_ELEMENTS // first.estimator._elements(first))
-        for start in range(0, len(group), size):
-            members = group[start : start + size]
-            try:
-                with isolated_torch(0, first.estimator.n_threads):
-                    outcomes = train_jobs([job for _, job in members])
-            except Exception as error:  # such as an objective of one's own that does not work
-                if raise_errors:
-                    raise
-                for i, _ in members:
-                    errors[i] = error
-                continue
-            for (i, job), outcome in zip(members, outcomes, strict=True):
-                try:
-                    with within(i):
-                        job.complete(outcome)
-                except Exception as error:
-                    if raise_errors and not isinstance(error, NonFiniteLossError):
-                        raise
-                    errors[i] = error
+class _Jobs:
+    """Fits of one member each on their way: those that can wait are trained side by side, the others at once.
+
+    Parameters
+    ----------
+    errors : list
+        Where the error that ended a fit is noted, by the position of its classifier.
+    raise_errors, within
+        As for `fit_many`.
+    """
+
+    def __init__(
+        self,
+        errors: list[Exception | None],
+        raise_errors: bool,
+        within: Callable[[int], AbstractContextManager[Any]],
+    ) -> None:
+        self._errors, self._raise_errors, self._within = errors, raise_errors, within
+        self._groups: dict[Any, list[tuple[int, FitJob]]] = defaultdict(list)  # position and job, by the job's shape
+        self._rows: dict[tuple[Any, ...], Batch] = {}
+
+    @contextmanager
+    def noting_errors(self, *positions: int) -> Iterator[None]:
+        """Note what ends the fits of these classifiers; raise it at once where that was asked for."""
+        try:
+            yield
+        except Exception as error:
+            if self._raise_errors and not isinstance(error, NonFiniteLossError):
+                raise
+            for i in positions:
+                self._errors[i] = self._errors[i] or error
+
+    def begin(self, i: int, single: Any, X: Any, y: Any, environments: Any) -> None:
+        """Prepare a fit for the classifier at position i, or carry it out where it is trained alone."""
+        if not isinstance(single, EnvironmentClassifier) or not single._stackable:
+            with self._within(i):
+                fit_alone(single, X, y, environments)
+            return
+        single._validate_params()
+        seed = single._draw_seed()
+        with self._within(i), isolated_torch(seed, single.n_threads) as generator:
+            job = single._begin(X, y, environments, seed, generator)
+        # Fits of one shape on the same data share their rows, where nothing of their own was added to them.
+        shared = self._rows.setdefault((job.shape, id(X), id(y), id(environments)), job.data)
+        if job.data.log_p_e_given_x is None and shared.log_p_e_given_x is None:
+            job = job._replace(data=shared)
+        self._groups[job.shape].append((i, job))
+
+    def train(self) -> None:
+        """Train the jobs of each group side by side, as many at once as there is anything to gain."""
+        for group in self._groups.values():
+            first = group[0][1]
+            size = max(1, STACK_ELEMENTS // first.estimator._elements(first))
+            for start in range(0, len(group), size):
+                part = group[start : start + size]
+                # What fails here, such as an objective of one's own that does not work, fails for all of them.
+                with self.noting_errors(*(i for i, _ in part)):
+                    with isolated_torch(0, first.estimator.n_threads):
+                        outcomes = train_jobs([job for _, job in part])
+                    for (i, job), outcome in zip(part, outcomes, strict=True):
+                        with self.noting_errors(i), self._within(i):
+                            job.complete(outcome)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, is_dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,6 +25,7 @@ from eber.estimators.load_checks import answer_one_row, check_points, check_size
 from eber.exceptions import ModelFileError
 from eber.io.checksummed_json import encode_checksummed, read_checksummed
 from eber.io.files import sole_writer, write_atomically
+from eber.io.plain_data import from_json, to_json
 
 if TYPE_CHECKING:
     from eber.estimators.base import EnvironmentClassifier
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 FORMAT = "eber-model"
 FORMAT_VERSION = 1
 MANIFEST = "model.json"
-_KINDS = {"i": "int64", "u": "uint64", "f": "float64", "b": "bool", "U": "str"}
 
 Classifier = TypeVar("Classifier", bound="EnvironmentClassifier")
 
@@ -44,22 +44,56 @@ def fitted_attributes(estimator: EnvironmentClassifier) -> dict[str, Any]:
 
 def encode_estimator(estimator: EnvironmentClassifier) -> dict[str, bytes]:
     """The files of a fitted classifier, by name; the manifest, which makes them a model, comes last."""
-    attributes = fitted_attributes(estimator)
-    module = attributes.pop("module_")
-    # Cloned, since safetensors refuses layers that share their weights.
-    weights = safetensors.torch.save({name: v.contiguous().clone() for name, v in module.state_dict().items()})
+    return encode_files(*describe(estimator), FORMAT, FORMAT_VERSION)
+
+
+def encode_files(
+    content: dict[str, Any], tensors: dict[str, torch.Tensor], format_: str, version: int
+) -> dict[str, bytes]:
+    """Plain data and the arrays that belong to them as the two files of a model."""
+    weights = safetensors.torch.save(tensors)
     digest = hashlib.sha256(weights).hexdigest()
     name = f"weights-{digest[:16]}.safetensors"
-    content = {
+    content = {**content, "weights": {"file": name, "sha256": digest}}
+    return {name: weights, MANIFEST: encode_checksummed(content, format_, version)}
+
+
+def describe(estimator: EnvironmentClassifier) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """A fitted classifier as plain data and the weights of its networks by name."""
+    members = getattr(estimator, "members_", [])
+    tensors = {
+        name: value
+        for i, single in enumerate(members or [estimator])
+        for name, value in _tensors(single, _prefix(i) if members else "").items()
+    }
+    content: dict[str, Any] = {
         "class": type(estimator).__name__,
         "eber_version": eber.__version__,
         "parameters": _parameters_to_json(estimator.get_params(deep=False)),
         # Parameters may be set after the fit; the networks are built again from those of the fit.
         "fit_parameters": _parameters_to_json(estimator._fit_parameters),
-        "attributes": {key: _to_json(value, key) for key, value in attributes.items()},
-        "weights": {"file": name, "sha256": digest},
+        "attributes": _attributes_to_json(estimator),
     }
-    return {name: weights, MANIFEST: encode_checksummed(content, FORMAT, FORMAT_VERSION)}
+    if members:
+        content["members"] = [
+            {"fit_parameters": _parameters_to_json(m._fit_parameters), "attributes": _attributes_to_json(m)}
+            for m in members
+        ]
+    return content, tensors
+
+
+def _prefix(member: int) -> str:
+    return f"members.{member}."
+
+
+def _tensors(estimator: EnvironmentClassifier, prefix: str) -> dict[str, torch.Tensor]:
+    # Cloned, since safetensors refuses layers that share their weights.
+    return {prefix + name: v.contiguous().clone() for name, v in estimator.module_.state_dict().items()}
+
+
+def _attributes_to_json(estimator: EnvironmentClassifier) -> dict[str, Any]:
+    plain = {k: v for k, v in fitted_attributes(estimator).items() if k not in ("module_", "members_")}
+    return {key: to_json(value, key) for key, value in plain.items()}
 
 
 def save_estimator(estimator: EnvironmentClassifier, path: str | os.PathLike[str]) -> None:
@@ -85,36 +119,89 @@ def load_estimator(
 ) -> Classifier:
     """Read a classifier of class `cls` from the folder `path`."""
     folder = Path(path)
-    content = _read_manifest(folder)
+    content = read_manifest(folder, FORMAT, FORMAT_VERSION)
     if content.get("class") != cls.__name__:
         held = content.get("class")
         raise ModelFileError(f"{folder} holds a model of class {held}, not {cls.__name__}: load it with that class.")
+    with refusing_nonsense(folder, cls.__name__):
+        return restore(cls, content, read_weights(folder, content["weights"]), featurizer, folder)
+
+
+@contextmanager
+def refusing_nonsense(folder: Path, name: str) -> Iterator[None]:
+    """Say in one sentence that a manifest does not describe a model, whatever that led to."""
     try:
-        weights = _read_weights(folder, content["weights"])
-        fit_parameters = _parameters_from_json(content["fit_parameters"], featurizer, folder)
-        estimator = cls(**fit_parameters)
-        for key, value in content["attributes"].items():
-            if not key.endswith("_") or key.startswith("_"):
-                raise ValueError(f"{key!r} is nothing that a fit learns")
-            setattr(estimator, key, estimator._restore(key, _from_json(value)))
-        check_sizes(estimator, weights)
-        module = estimator._module().double()
-        module.load_state_dict(weights)
-        module.eval()
-        estimator.module_ = module
-        estimator._fit_parameters = fit_parameters
-        answer_one_row(estimator)
-        estimator.set_params(**_parameters_from_json(content["parameters"], featurizer, folder))
-        check_points(estimator)
-        estimator._validate_params()
+        yield
     except ModelFileError:
         raise
     except (TypeError, ValueError, RuntimeError, LookupError, AttributeError, ArithmeticError, MemoryError) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise ModelFileError(
-            f"{folder / MANIFEST} does not describe a model of class {cls.__name__} of this version ({reason})."
+            f"{folder / MANIFEST} does not describe a model of class {name} of this version ({reason})."
         ) from error
+
+
+def restore(
+    cls: type[Classifier],
+    content: dict[str, Any],
+    weights: dict[str, torch.Tensor],
+    featurizer: Callable[..., nn.Module] | None,
+    folder: Path,
+) -> Classifier:
+    """The classifier that `describe` described."""
+    fit_parameters = _parameters_from_json(content["fit_parameters"], featurizer, folder)
+    estimator = _with_attributes(cls(**fit_parameters), content["attributes"])
+    if estimator.n_members == 1:
+        _fill(estimator, weights)
+    else:
+        if len(content["members"]) != estimator.n_members:
+            raise ValueError(f"it has {len(content['members'])} members, not {estimator.n_members}")
+        estimator.members_ = [
+            _load_member(cls, entry, featurizer, folder, with_prefix(weights, _prefix(i)))
+            for i, entry in enumerate(content["members"])
+        ]
+    answer_one_row(estimator)
+    estimator.set_params(**_parameters_from_json(content["parameters"], featurizer, folder))
+    check_points(estimator)
+    estimator._validate_params()
     return estimator
+
+
+def _with_attributes(estimator: Classifier, attributes: dict[str, Any]) -> Classifier:
+    for key, value in attributes.items():
+        if not key.endswith("_") or key.startswith("_"):
+            raise ValueError(f"{key!r} is nothing that a fit learns")
+        setattr(estimator, key, estimator._restore(key, from_json(value)))
+    estimator._fit_parameters = estimator.get_params(deep=False)
+    return estimator
+
+
+def _fill(estimator: EnvironmentClassifier, weights: dict[str, torch.Tensor]) -> None:
+    """Build the networks of a single fit and give them their weights."""
+    check_sizes(estimator, weights)
+    module = estimator._module().double()
+    module.load_state_dict(weights)
+    module.eval()
+    estimator.module_ = module
+
+
+def _load_member(
+    cls: type[Classifier],
+    entry: dict[str, Any],
+    featurizer: Callable[..., nn.Module] | None,
+    folder: Path,
+    weights: dict[str, torch.Tensor],
+) -> Classifier:
+    parameters = _parameters_from_json(entry["fit_parameters"], featurizer, folder)
+    member = _with_attributes(cls(**parameters), entry["attributes"])
+    _fill(member, weights)
+    answer_one_row(member)
+    return member
+
+
+def with_prefix(weights: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
+    """The weights whose names begin so, by the rest of their names."""
+    return {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
 
 
 class _Missing:
@@ -130,14 +217,16 @@ class _Missing:
         )
 
 
-def _read_manifest(folder: Path) -> dict[str, Any]:
+def read_manifest(folder: Path, format_: str, version: int) -> dict[str, Any]:
+    """The plain data of a model folder."""
     try:
-        return read_checksummed(folder / MANIFEST, FORMAT, FORMAT_VERSION, "Save the model again.", ModelFileError)
+        return read_checksummed(folder / MANIFEST, format_, version, "Save the model again.", ModelFileError)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise ModelFileError(f"{folder} holds no saved model: there is no {MANIFEST} in it.") from error
 
 
-def _read_weights(folder: Path, entry: dict[str, str]) -> dict[str, torch.Tensor]:
+def read_weights(folder: Path, entry: dict[str, str]) -> dict[str, torch.Tensor]:
+    """The arrays of a model folder, by name."""
     file = folder / Path(entry["file"]).name
     try:
         data = file.read_bytes()
@@ -162,13 +251,13 @@ def _parameter_to_json(key: str, value: Any) -> Any:
         return {"callable": value.name if isinstance(value, _Missing) else f"{module}.{name}"}
     if isinstance(value, np.random.RandomState):
         return None  # a generator in some state is no setting; the seed it gave is among the attributes
-    return _to_json(value, key)
+    return to_json(value, key)
 
 
 def _parameters_from_json(
     entries: dict[str, Any], featurizer: Callable[..., nn.Module] | None, folder: Path
 ) -> dict[str, Any]:
-    parameters = {key: _from_json(value) for key, value in entries.items()}
+    parameters = {key: from_json(value) for key, value in entries.items()}
     for key, value in parameters.items():
         if isinstance(value, dict) and "callable" in value:
             if key != "featurizer":
@@ -181,41 +270,3 @@ def _parameters_from_json(
                     "pass it again as load(path, featurizer=...)."
                 )
     return parameters
-
-
-def _to_json(value: Any, key: str) -> Any:
-    """JSON for what a fitted classifier holds; arrays keep their kind, so that labels come back as they were."""
-    if isinstance(value, np.ndarray):
-        kind = _KINDS.get(value.dtype.kind)
-        if kind is None:
-            if value.dtype != object or not all(isinstance(item, str) for item in value.ravel()):
-                raise ModelFileError(f"{key} holds {value.dtype} values, which cannot be saved; use numbers or text.")
-            kind = "object"
-        return {"array": value.tolist(), "dtype": kind}
-    if isinstance(value, np.generic):
-        return value.item()
-    if is_dataclass(value) and not isinstance(value, type):
-        return {name: _to_json(item, key) for name, item in asdict(value).items()}
-    if isinstance(value, dict):
-        return {str(name): _to_json(item, key) for name, item in value.items()}
-    if isinstance(value, tuple):
-        return {"tuple": [_to_json(item, key) for item in value]}
-    if isinstance(value, list):
-        return [_to_json(item, key) for item in value]
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    raise ModelFileError(f"{key} holds a {type(value).__name__}, which cannot be saved; use numbers or text.")
-
-
-def _from_json(value: Any) -> Any:
-    if isinstance(value, dict):
-        if set(value) == {"array", "dtype"}:
-            if value["dtype"] not in (*_KINDS.values(), "object"):
-                raise ValueError(f"{value['dtype']!r} is no kind of array that is saved")
-            return np.array(value["array"], dtype=value["dtype"])
-        if set(value) == {"tuple"}:
-            return tuple(_from_json(item) for item in value["tuple"])
-        return {key: _from_json(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_from_json(item) for item in value]
-    return value

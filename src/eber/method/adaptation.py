@@ -12,7 +12,9 @@ Prediction then uses p(e|x) pi_e / pi0_e, renormalised.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,4 +152,22 @@ def adapt_mixture(
         sharpness=sharpness,
         effective_rows=n * sharpness,
         reasons=tuple(reasons),
+    )
+
+
+def mean_adaptation(adaptations: Sequence[Adaptation]) -> Adaptation:
+    """One estimate for several models of the same rows: means, the largest p-value, and every reason once."""
+
+    def mean(name: str) -> Any:
+        return np.mean([getattr(adaptation, name) for adaptation in adaptations], 0)
+
+    return Adaptation(
+        mixture=mean("mixture"),
+        training_mixture=mean("training_mixture"),
+        n_rows=adaptations[0].n_rows,
+        log_likelihood_gain=float(mean("log_likelihood_gain")),
+        p_value=max(adaptation.p_value for adaptation in adaptations),
+        sharpness=float(mean("sharpness")),
+        effective_rows=float(mean("effective_rows")),
+        reasons=tuple(dict.fromkeys(reason for adaptation in adaptations for reason in adaptation.reasons)),
     )

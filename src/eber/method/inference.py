@@ -223,3 +223,20 @@ def split_uncertainty(prediction: Prediction) -> dict[str, NDArray[np.float64]]:
     within = (prediction.p_e_given_x * entropy(prediction.p_y_given_xe)).sum(1)
     # Both differ from an exact identity only by rounding; the information itself is never negative.
     return {"total": total, "within_environments": within, "between_environments": np.maximum(total - within, 0.0)}
+
+
+def split_over_members(predictions: Sequence[Prediction]) -> dict[str, NDArray[np.float64]]:
+    """The split for an average of M models, with what they disagree about as a part of its own; each (n,) in nats.
+
+    H[y|x] = mean_j sum_e p_j(e|x) H_j[y|x,e] + mean_j I_j(y; e|x) + I(y; j|x), with j one of the models.
+    """
+    total = entropy(np.mean([prediction.p_y_given_x for prediction in predictions], 0))
+    splits = [split_uncertainty(prediction) for prediction in predictions]
+    within = np.mean([split["within_environments"] for split in splits], 0)
+    between = np.mean([split["between_environments"] for split in splits], 0)
+    return {
+        "total": total,
+        "within_environments": within,
+        "between_environments": between,
+        "between_members": np.maximum(total - within - between, 0.0),
+    }

@@ -162,6 +162,15 @@ class ModuleStack:
         """The entries of a vector that belong to one of the modules, (P,)."""
         return torch.cat([self._view(vector, name)[s].reshape(-1) for name in self._parameters])
 
+    def on_weights(self, values: Tensor) -> Tensor:
+        """A vector with each module's value, of (S,), at all its parameters but biases, and zeros there."""
+        vector = torch.zeros_like(self.vector)
+        for name in self._parameters:
+            if name.rpartition(".")[2] != "bias":
+                entries = self._view(vector, name)  # (S, *shape)
+                entries.copy_(values.view(-1, *[1] * (entries.ndim - 1)).expand_as(entries))
+        return vector
+
     def clip(self, norm: float) -> None:
         """Scale each module's gradient down to `norm` if it is longer."""
         squares = self.gradient.double().square()  # in float64, since squares of float32 overflow early

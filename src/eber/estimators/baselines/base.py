@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval
 from torch import nn
 
 from eber.estimators.base import EnvironmentClassifier, FitJob
+from eber.estimators.members import averaged, side_by_side
 from eber.estimators.validation import encode_environments
 from eber.exceptions import FitWarning, warn_user
 from eber.method.inference import in_chunks
@@ -40,6 +41,8 @@ class Baseline(EnvironmentClassifier):
         batch_size: int = 64,
         learning_rate: float = 1e-3,
         clip_norm: float | None = None,
+        weight_decay: float = 0.0,
+        n_members: int = 1,
         average_decay: float | None = None,
         n_threads: int = 1,
         random_state: int | np.random.RandomState | None = None,
@@ -54,11 +57,14 @@ class Baseline(EnvironmentClassifier):
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.clip_norm = clip_norm
+        self.weight_decay = weight_decay
+        self.n_members = n_members
         self.average_decay = average_decay
         self.n_threads = n_threads
         self.random_state = random_state
         self.verbose = verbose
 
+    @averaged
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """p(y|x), (n, K) with columns as in `classes_`."""
         x, network = self._features(X), self.module_.network
@@ -66,6 +72,7 @@ class Baseline(EnvironmentClassifier):
             proba = in_chunks(lambda rows: torch.softmax(self.module_(rows)[1], 1).T, x, network).T
         return np.ascontiguousarray(proba.numpy())
 
+    @side_by_side
     def transform(self, X: Any) -> NDArray[np.float64]:
         """The learned representation, (n, representation_dim)."""
         x, network = self._features(X), self.module_.network
@@ -75,7 +82,8 @@ class Baseline(EnvironmentClassifier):
 
     @property
     def _n_features_out(self) -> int:
-        return int(self.module_.network.head.in_features)
+        members = getattr(self, "members_", [self])
+        return sum(int(member.module_.network.head.in_features) for member in members)
 
     def _environment_attributes(self, environments: Any, y: NDArray[np.int64], classes: NDArray[Any]) -> dict[str, Any]:
         if not self._uses_environments:
@@ -141,6 +149,8 @@ class AnnealedClassifier(Baseline):
         batch_size: int = 64,
         learning_rate: float = 1e-3,
         clip_norm: float | None = None,
+        weight_decay: float = 0.0,
+        n_members: int = 1,
         average_decay: float | None = None,
         n_threads: int = 1,
         random_state: int | np.random.RandomState | None = None,
@@ -156,6 +166,8 @@ class AnnealedClassifier(Baseline):
             batch_size=batch_size,
             learning_rate=learning_rate,
             clip_norm=clip_norm,
+            weight_decay=weight_decay,
+            n_members=n_members,
             average_decay=average_decay,
             n_threads=n_threads,
             random_state=random_state,
@@ -229,6 +241,8 @@ class PenalisedClassifier(AnnealedClassifier):
         batch_size: int = 64,
         learning_rate: float = 1e-3,
         clip_norm: float | None = None,
+        weight_decay: float = 0.0,
+        n_members: int = 1,
         average_decay: float | None = None,
         n_threads: int = 1,
         random_state: int | np.random.RandomState | None = None,
@@ -247,6 +261,8 @@ class PenalisedClassifier(AnnealedClassifier):
             batch_size=batch_size,
             learning_rate=learning_rate,
             clip_norm=clip_norm,
+            weight_decay=weight_decay,
+            n_members=n_members,
             average_decay=average_decay,
             n_threads=n_threads,
             random_state=random_state,

@@ -1,0 +1,56 @@
+"""The settings that a search tries where the user names none: one list for each kind of classifier."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+
+from eber.estimators.base import EnvironmentClassifier
+
+Candidate = dict[str, Any]
+"""Values of parameters by name, as for `set_params`."""
+
+WEIGHT_DECAYS = (0.0, 1.0, 3.0, 10.0)
+NETWORK: tuple[Candidate, ...] = tuple({"weight_decay": decay} for decay in WEIGHT_DECAYS)
+WIDE_NETWORK: tuple[Candidate, ...] = tuple({"hidden_dims": (64, 64), "weight_decay": decay} for decay in (0.0, 3.0))
+"""For tables with many rows and few columns, which the default network is too small for."""
+LOGISTIC: tuple[Candidate, ...] = tuple({"C": c} for c in (0.01, 0.1, 1.0, 10.0))
+BOOSTING: tuple[Candidate, ...] = (
+    {"max_iter": 80, "learning_rate": 0.06, "max_leaf_nodes": 12, "l2_regularization": 5.0},
+    {"max_iter": 200, "learning_rate": 0.05, "max_leaf_nodes": 15, "l2_regularization": 1.0},
+    {"max_iter": 100, "learning_rate": 0.1, "max_leaf_nodes": 31, "l2_regularization": 0.0},
+    {"max_iter": 400, "learning_rate": 0.05, "max_leaf_nodes": 31, "l2_regularization": 0.0},
+)
+"""From gentle to strong; the third is scikit-learn's default."""
+FOREST: tuple[Candidate, ...] = tuple(
+    {"min_samples_leaf": leaf, "max_features": share} for share in ("sqrt", 0.5) for leaf in (1, 5, 20)
+)
+
+
+def default_candidates(estimator: Any) -> list[Candidate]:
+    """The settings to try for a classifier, or for a pipeline that ends in one.
+
+    Raises
+    ------
+    TypeError
+        For a kind of classifier that has no list here.
+    """
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        return [{f"{name}__{key}": value for key, value in candidate.items()} for candidate in default_candidates(last)]
+    if isinstance(estimator, EnvironmentClassifier):
+        return [*NETWORK, *(WIDE_NETWORK if estimator.featurizer == "mlp" else ())]
+    for kind, grid in (
+        (LogisticRegression, LOGISTIC),
+        (HistGradientBoostingClassifier, BOOSTING),
+        (RandomForestClassifier, FOREST),
+    ):
+        if isinstance(estimator, kind):
+            return list(grid)
+    raise TypeError(
+        f"There is no default list of settings for {type(estimator).__name__}: name those to try, as in "
+        "candidates=[{'C': 0.1}, {'C': 1.0}]; [{}] tries none but its own."
+    )

@@ -1,0 +1,130 @@
+"""Fits that have not seen some training rows, and what they say about them."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from eber.datasets.base import MultiEnvironmentData
+from eber.estimators.many_fits import fit_many
+from eber.exceptions import EnvironmentWarning, FitWarning, NonFiniteLossError, warn_user
+from eber.io.text import count
+from eber.model_selection import Fold, leave_one_environment_out, training_domain_cross_validation
+from eber.tuning.grids import Candidate
+
+LEAVE_ENVIRONMENTS_OUT, LEAVE_ROWS_OUT, NOTHING_LEFT_OUT = "leave environments out", "leave rows out", "none"
+SMALLEST = float(np.finfo(np.float64).eps)
+"""Probabilities below count as this, as in `eber.evaluation.metrics.negative_log_likelihood`."""
+
+
+def choose_folds(y: NDArray[Any], environments: NDArray[Any], max_folds: int) -> tuple[str, list[Fold]]:
+    """The rule by which training rows are left out, and its folds; warns where environments cannot be.
+
+    Whole environments, in at most `max_folds` folds; with fewer than three of them, or where each has a class of its
+    own, a fifth of each environment's rows in turn; where even that leaves too few rows, no fold at all.
+    """
+    data = MultiEnvironmentData(np.arange(len(y))[:, None], y, environments, name="The table")
+    try:
+        return LEAVE_ENVIRONMENTS_OUT, leave_one_environment_out(data, max_folds=max_folds)
+    except ValueError:
+        obstacle = _obstacle(environments)
+    try:
+        folds = training_domain_cross_validation(data)
+    except ValueError:
+        warn_user(f"{obstacle}, and there are too few rows to leave some out: nothing is tuned.", EnvironmentWarning)
+        return NOTHING_LEFT_OUT, []
+    warn_user(
+        f"{obstacle}: settings are judged on left-out rows of known environments, which says less about new ones.",
+        EnvironmentWarning,
+    )
+    return LEAVE_ROWS_OUT, folds
+
+
+def _obstacle(environments: NDArray[Any]) -> str:
+    """Why no environment can be left out."""
+    names = np.unique(environments)
+    if len(names) < 3:
+        return (
+            f"There {'is' if len(names) == 1 else 'are'} {count(len(names), 'training environment')} "
+            f"({', '.join(map(str, names))}), too few to leave one out"
+        )
+    return "Each training environment has a class of its own, so none can be left out"
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Fits of C candidates without each of the folds.
+
+    Attributes
+    ----------
+    folds : rows fitted on and rows left out, of each fold
+    fits : fits[c][fold], None where training diverged
+    proba : (C, n, K)
+        Probabilities of rows while they were left out; NaN of rows that never were, and where training diverged.
+    """
+
+    folds: list[Fold]
+    fits: list[list[Any | None]]
+    proba: NDArray[np.float64]
+
+
+def fit_sound(estimators: Sequence[Any], data: Sequence[MultiEnvironmentData]) -> list[Exception | None]:
+    """Fit estimators, side by side where they can be; the errors of those that diverged. Any other error is raised."""
+    errors = fit_many(estimators, data, raise_errors=False)
+    for error in errors:
+        if error is not None and not isinstance(error, NonFiniteLossError):
+            raise error
+    return errors
+
+
+def fit_left_out(
+    estimator: Any, candidates: Sequence[Candidate], table: MultiEnvironmentData, folds: list[Fold], n_classes: int
+) -> LeftOut:
+    """Fit every candidate without every fold, side by side where that is possible."""
+    tables = [table.select(rows) for rows, _ in folds]
+    estimators = [[clone(estimator).set_params(**candidate) for _ in folds] for candidate in candidates]
+    with warnings.catch_warnings():
+        for category in (EnvironmentWarning, FitWarning, ConvergenceWarning):  # said by the fits that are kept
+            warnings.simplefilter("ignore", category)
+        errors = iter(fit_sound([e for row in estimators for e in row], tables * len(candidates)))
+    fits = [[None if next(errors) else e for e in row] for row in estimators]
+    proba = np.full((len(candidates), len(table.y), n_classes), np.nan)
+    for c, row in enumerate(fits):
+        for fitted, (_, left_out) in zip(row, folds, strict=True):
+            if fitted is not None:
+                proba[c, left_out] = fitted.predict_proba(table.select(left_out).X)
+    return LeftOut(folds, fits, proba)
+
+
+def losses(
+    proba: NDArray[np.float64], y_index: NDArray[np.int64], units: Sequence[NDArray[np.int64]]
+) -> NDArray[np.float64]:
+    """Mean -log p(y|x) of each unit's rows, (C, n, K) and U arrays of rows -> (C, U); infinite where there is none."""
+    p = np.take_along_axis(proba, y_index[None, :, None], 2)[:, :, 0]  # (C, n)
+    row_losses = -np.log(np.clip(p, SMALLEST, None))
+    means = np.stack([row_losses[:, rows].mean(1) for rows in units], 1)
+    return np.where(np.isnan(means), math.inf, means)
+
+
+def within_one_standard_error(unit_losses: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Candidates that are not clearly worse than the best, (C, U) -> indices.
+
+    A candidate's mean difference to the best, unit by unit, is at most one standard error of that mean. One that
+    diverged anywhere is none of them.
+    """
+    sound = np.flatnonzero(np.asarray(np.isfinite(unit_losses)).all(1))
+    if not len(sound):
+        raise ArithmeticError("Training diverged with every candidate: standardise the features or set clip_norm.")
+    best = sound[unit_losses[sound].mean(1).argmin()]
+    difference = unit_losses[sound] - unit_losses[best]  # (C', U), zero for the best itself
+    spread = difference.std(1, ddof=1) if unit_losses.shape[1] > 1 else np.zeros(len(sound))
+    kept: NDArray[np.int64] = sound[difference.mean(1) <= spread / math.sqrt(unit_losses.shape[1])]
+    return kept

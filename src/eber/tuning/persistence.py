@@ -1,0 +1,157 @@
+"""Tuned classifiers as a folder: arrays as safetensors, everything else as JSON, as for a single classifier.
+
+A search or a pool is a tree of parts. Each part is plain data that names its kind, and arrays whose names begin with
+the part's place in the tree. Kinds are those listed here, whatever a folder says; nothing in it is run.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+
+import eber
+from eber import estimators
+from eber.estimators.base import EnvironmentClassifier
+from eber.estimators.persistence import (
+    describe,
+    encode_files,
+    read_manifest,
+    read_weights,
+    refusing_nonsense,
+    restore,
+    with_prefix,
+    write_files,
+)
+from eber.exceptions import ModelFileError
+from eber.io.plain_data import from_json, to_json
+from eber.tuning.plain_models import LinearModel, TreeModel, plain_model
+from eber.tuning.pool import EnvironmentPool
+from eber.tuning.search import EnvironmentSearch
+
+FORMAT, FORMAT_VERSION = "eber-tuned-model", 1
+OURS: dict[str, type[EnvironmentClassifier]] = {
+    name: kind
+    for name, kind in vars(estimators).items()
+    if isinstance(kind, type) and issubclass(kind, EnvironmentClassifier)
+}
+THEIRS = {kind.__name__: kind for kind in (LogisticRegression, HistGradientBoostingClassifier, RandomForestClassifier)}
+PLAIN: dict[str, Any] = {kind.__name__: kind for kind in (LinearModel, TreeModel)}
+TUNED = {kind.__name__: kind for kind in (EnvironmentSearch, EnvironmentPool)}
+LEARNED = ("classes_", "n_features_in_", "feature_names_in_")
+"""What all tuned classifiers learn; further attributes are those of each class."""
+LEARNED_BY = {
+    "EnvironmentSearch": ("rule_", "chosen_", "results_"),
+    "EnvironmentPool": ("names_", "weights_"),
+}
+PARTS_OF = {"EnvironmentSearch": "estimators_", "EnvironmentPool": "searches_"}
+
+Tensors = dict[str, torch.Tensor]
+
+
+def encode_tuned(classifier: Any) -> dict[str, bytes]:
+    """The files of a fitted search or pool, by name; the manifest, which makes them a model, comes last."""
+    content, tensors = _describe(classifier)
+    return encode_files({**content, "eber_version": eber.__version__}, tensors, FORMAT, FORMAT_VERSION)
+
+
+def save_tuned(classifier: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted search or pool to the folder `path`, which is made if need be."""
+    write_files(Path(path), encode_tuned(classifier))
+
+
+def load_tuned(cls: type[Any], path: str | os.PathLike[str]) -> Any:
+    """Read a search or a pool from the folder `path`."""
+    folder = Path(path)
+    content = read_manifest(folder, FORMAT, FORMAT_VERSION)
+    if content.get("class") != cls.__name__:
+        held = content.get("class")
+        raise ModelFileError(f"{folder} holds a model of class {held}, not {cls.__name__}: load it with that class.")
+    with refusing_nonsense(folder, cls.__name__):
+        loaded = _restore(content, read_weights(folder, content["weights"]), folder)
+        row: Any = np.zeros((1, loaded.n_features_in_))
+        if hasattr(loaded, "feature_names_in_"):
+            row = pd.DataFrame(row, columns=loaded.feature_names_in_)
+        proba = loaded.predict_proba(row)
+        if proba.shape != (1, len(loaded.classes_)) or not np.isclose(proba.sum(), 1):
+            raise ValueError("it gives no probabilities")
+    return loaded
+
+
+def _describe(part: Any) -> tuple[dict[str, Any], Tensors]:
+    """A part as plain data, and its arrays by name."""
+    name = type(part).__name__
+    if isinstance(part, EnvironmentClassifier):
+        return describe(part)
+    if name not in TUNED:
+        model = plain_model(part)
+        values = {field.name: getattr(model, field.name) for field in fields(model)}
+        arrays = {key: value for key, value in values.items() if key not in LEARNED}
+        plain = {key: to_json(value, key) for key, value in values.items() if key in LEARNED}
+        return {"class": type(model).__name__, **plain}, {k: torch.from_numpy(v.copy()) for k, v in arrays.items()}
+    learned = [key for key in (*LEARNED, *LEARNED_BY[name]) if hasattr(part, key)]
+    content: dict[str, Any] = {
+        "class": name,
+        "parameters": _describe_parameters(part),
+        "attributes": {key: to_json(getattr(part, key), key) for key in learned},
+        "parts": [],
+    }
+    tensors: Tensors = {"left_out_proba_": torch.from_numpy(part.left_out_proba_.copy())}
+    for i, inner in enumerate(getattr(part, PARTS_OF[name])):
+        described, inner_tensors = _describe(inner)
+        content["parts"].append(described)
+        tensors |= {f"{i}.{key}": value for key, value in inner_tensors.items()}
+    return content, tensors
+
+
+def _restore(content: dict[str, Any], tensors: Tensors, folder: Path) -> Any:
+    name = content["class"]
+    if name in OURS:
+        return restore(OURS[name], content, tensors, None, folder)
+    if name in PLAIN:
+        plain = {key: from_json(value) for key, value in content.items() if key in LEARNED}
+        return PLAIN[name](**plain, **{key: value.numpy() for key, value in tensors.items() if "." not in key})
+    part = TUNED[name](**_restore_parameters(content["parameters"]))
+    for key, value in content["attributes"].items():
+        if key not in (*LEARNED, *LEARNED_BY[name]):
+            raise ValueError(f"{key!r} is nothing that a fit learns")
+        setattr(part, key, from_json(value))
+    part.left_out_proba_ = tensors["left_out_proba_"].numpy()
+    inner = [_restore(described, with_prefix(tensors, f"{i}."), folder) for i, described in enumerate(content["parts"])]
+    setattr(part, PARTS_OF[name], inner)
+    return part
+
+
+def _describe_parameters(part: Any) -> dict[str, Any]:
+    """Parameters as plain data, with estimators by class and parameters."""
+    return {name: _describe_value(value, name) for name, value in part.get_params(deep=False).items()}
+
+
+def _describe_value(value: Any, name: str) -> Any:
+    kind = type(value).__name__
+    if kind in (OURS | THEIRS | TUNED) and type(value) is (OURS | THEIRS | TUNED)[kind]:
+        return {"estimator": kind, "parameters": _describe_parameters(value)}
+    if name == "estimators" and value is not None:
+        return {"estimators": [[key, _describe_value(estimator, key)] for key, estimator in value]}
+    if isinstance(value, np.random.RandomState):
+        return None  # a generator in some state is no setting
+    return to_json(value, name)
+
+
+def _restore_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
+    return {name: _restore_value(value) for name, value in parameters.items()}
+
+
+def _restore_value(value: Any) -> Any:
+    if isinstance(value, dict) and set(value) == {"estimator", "parameters"}:
+        return (OURS | THEIRS | TUNED)[value["estimator"]](**_restore_parameters(value["parameters"]))
+    if isinstance(value, dict) and set(value) == {"estimators"}:
+        return [(name, _restore_value(estimator)) for name, estimator in value["estimators"]]
+    return from_json(value)

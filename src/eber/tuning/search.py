@@ -1,0 +1,214 @@
+"""Tuning by leaving environments out, for any classifier."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, _fit_context, clone
+from sklearn.utils import Tags, get_tags, indexable
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from eber.datasets.base import MultiEnvironmentData
+from eber.estimators.base import EnvironmentClassifier
+from eber.estimators.members import average_of
+from eber.tuning.grids import Candidate, default_candidates
+from eber.tuning.left_out import (
+    LEAVE_ENVIRONMENTS_OUT,
+    LeftOut,
+    choose_folds,
+    fit_left_out,
+    fit_sound,
+    losses,
+    within_one_standard_error,
+)
+
+MAX_FOLDS = 4
+"""Folds of whole environments that a search takes by default: more cost more, and four tell settings apart."""
+
+
+class EnvironmentSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Settings chosen by how well they predict in training environments that the fit has not seen.
+
+    Every candidate is fitted without some environments and judged by its NLL in them, each environment counting once.
+    The candidates that are not clearly worse than the best are then fitted on all rows and their probabilities
+    averaged, or the best alone.
+
+    With fewer than three training environments, or where each has a class of its own, none can be left out: settings
+    are then judged on left-out rows of known environments, and where these are too few, the candidate in the middle of
+    the list is taken. `rule_` and a warning say so.
+
+    Parameters
+    ----------
+    estimator : classifier or pipeline with `predict_proba`
+        Not fitted. It is handed environments if its `fit` takes them.
+    candidates : list of dict or None, default=None
+        Settings to try, by parameter name; None for those of `eber.tuning.grids`.
+    select : {"one_standard_error", "best"}, default="one_standard_error"
+        Average all candidates whose mean difference to the best is at most one standard error, or take the best.
+    max_folds : int, default=4
+        More environments than these are left out several at a time.
+
+    Attributes
+    ----------
+    classes_ : array
+    chosen_ : list of dict
+        The candidates that were kept.
+    estimators_ : list
+        Their fits on all rows, whose probabilities are averaged. Those of our own classes are one classifier, an
+        average, so that all its answers are at hand: ``search.estimators_[0].explain_uncertainty(X)``.
+    results_ : dict of lists
+        Columns ``candidate`` (its number), ``left_out`` (the environment, or the fold of rows) and ``nll``;
+        ``pandas.DataFrame(search.results_)`` is a table.
+    rule_ : str
+        What was left out: "leave environments out", "leave rows out" or "none".
+    left_out_proba_ : array of shape (n, K)
+        What the kept candidates said about each training row when it was left out; NaN of rows that never were.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from eber.datasets.parametric import draw
+    >>> from eber.tuning.search import EnvironmentSearch
+    >>> data = draw(random_state=0).train
+    >>> search = EnvironmentSearch(LogisticRegression()).fit(data.X, data.y, environments=data.environments)
+    >>> search.rule_, search.predict_proba(data.X).shape
+    ('leave environments out', (3000, 2))
+    """
+
+    __metadata_request__fit = {"environments": True}
+    _parameter_constraints: dict[str, list[Any]] = {
+        "estimator": [HasMethods(["fit", "predict_proba"])],
+        "candidates": ["array-like", None],
+        "select": [StrOptions({"one_standard_error", "best"})],
+        "max_folds": [Interval(Integral, 2, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        candidates: Sequence[Candidate] | None = None,
+        *,
+        select: str = "one_standard_error",
+        max_folds: int = MAX_FOLDS,
+    ) -> None:
+        self.estimator = estimator
+        self.candidates = candidates
+        self.select = select
+        self.max_folds = max_folds
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any, *, environments: Any = None) -> Self:
+        """Choose among the candidates and fit those that are kept on all rows.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n, d)
+        y, environments : arrays of shape (n,)
+        """
+        table, classes = checked_table(self, X, y, environments)
+        y_index = np.searchsorted(classes, table.y)
+        candidates = default_candidates(self.estimator) if self.candidates is None else list(self.candidates)
+        if not candidates:
+            raise ValueError("candidates is empty: there is nothing to choose from; [{}] is the estimator as it is.")
+        rule, folds = choose_folds(table.y, table.environments, self.max_folds)
+        left_out = fit_left_out(self.estimator, candidates, table, folds, len(classes))
+        units, names = _units(left_out, table.environments, rule)
+        if units:
+            unit_losses = losses(left_out.proba, y_index, units)
+            kept = within_one_standard_error(unit_losses)
+            if self.select == "best":
+                kept = kept[[unit_losses[kept].mean(1).argmin()]]
+        else:
+            unit_losses, kept = np.empty((len(candidates), 0)), np.array([len(candidates) // 2])
+
+        fits = [clone(self.estimator).set_params(**candidates[c]) for c in kept]
+        errors = fit_sound(fits, [table] * len(fits))
+        sound = [i for i, error in enumerate(errors) if error is None]
+        if not sound:
+            raise next(error for error in errors if error is not None)
+        kept, fits = kept[sound], [fits[i] for i in sound]
+        ours = all(isinstance(fitted, EnvironmentClassifier) for fitted in fits)
+
+        self.classes_, self.rule_ = classes, rule
+        self.chosen_ = [candidates[c] for c in kept]
+        self.estimators_ = [average_of(fits)] if ours else fits
+        self.left_out_proba_ = left_out.proba[kept].mean(0)
+        self.results_ = {
+            "candidate": np.repeat(np.arange(len(candidates)), len(names)).tolist(),
+            "left_out": names * len(candidates),
+            "nll": unit_losses.ravel().tolist(),
+        }
+        return self
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """p(y|x), the mean over the kept candidates; (n, K) with columns as in `classes_`."""
+        check_is_fitted(self)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        mean: NDArray[np.float64] = np.mean([fitted.predict_proba(X) for fitted in self.estimators_], 0)
+        return mean
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row."""
+        proba = self.predict_proba(X)
+        predicted: NDArray[Any] = self.classes_[proba.argmax(1)]
+        return predicted
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it to a folder: arrays as safetensors, the rest as JSON. Nothing is pickled.
+
+        Kinds that have no such form (pipelines, other people's classifiers) are refused.
+        """
+        from eber.tuning.persistence import save_tuned  # which imports this module
+
+        check_is_fitted(self)
+        save_tuned(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read what `save` wrote. No code from the folder is run.
+
+        What it answers is what it answered; scikit-learn's models in it have become arrays.
+        """
+        from eber.tuning.persistence import load_tuned  # which imports this module
+
+        loaded: Self = load_tuned(cls, path)
+        return loaded
+
+
+def checked_table(
+    estimator: BaseEstimator, X: Any, y: Any, environments: Any
+) -> tuple[MultiEnvironmentData, NDArray[Any]]:
+    """Rows of equal number and classes, two at least; the estimator notes the columns. X itself is for the fits."""
+    # Only looked at: what the columns hold is for the fits to judge.
+    lenient: dict[str, Any] = {"dtype": None, "ensure_all_finite": False, "accept_sparse": True, "allow_nd": True}
+    _, y = validate_data(estimator, X, y, **lenient)
+    X, y, environments = indexable(X, y, environments)
+    check_classification_targets(y)
+    classes = np.unique(y)
+    if len(classes) < 2:
+        raise ValueError(f"y has only one class, {classes[0]!r}; a classifier needs rows of at least two classes.")
+    if environments is None:  # one of which nothing can be left out but rows
+        environments = np.full(len(y), "all")
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    return MultiEnvironmentData(X, y, np.asarray(environments)), classes
+
+
+def _units(left_out: LeftOut, environments: NDArray[Any], rule: str) -> tuple[list[NDArray[np.int64]], list[str]]:
+    """What a candidate is judged on, each counting once: the rows of an environment, or of a fold; with its name."""
+    rows = [rows for _, rows in left_out.folds]
+    if rule != LEAVE_ENVIRONMENTS_OUT:
+        return rows, [f"fold {i + 1}" for i in range(len(rows))]
+    names = sorted({name for fold in rows for name in environments[fold].tolist()})
+    return [np.flatnonzero(environments == name) for name in names], [str(name) for name in names]

@@ -1,0 +1,151 @@
+"""Tuned classifiers are saved without pickle and answer as before."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+from eber import EBERClassifier, ERMClassifier
+from eber.exceptions import ModelFileError
+from eber.io.checksummed_json import encode_checksummed
+from eber.tuning.persistence import FORMAT, FORMAT_VERSION
+from eber.tuning.plain_models import TreeModel, plain_model
+from eber.tuning.pool import EnvironmentPool
+from eber.tuning.search import EnvironmentSearch
+from tests.tuning.test_search import table
+
+pytestmark = pytest.mark.filterwarnings("ignore::eber.exceptions.FitWarning")
+
+THEIRS = {
+    "logistic": LogisticRegression(max_iter=500),
+    "boosting": HistGradientBoostingClassifier(max_iter=20, random_state=0),
+    "forest": RandomForestClassifier(n_estimators=10, random_state=0),
+    "forest with large leaves": RandomForestClassifier(n_estimators=10, min_samples_leaf=5, random_state=0),
+}
+SEARCHES = [
+    ("eber", EnvironmentSearch(EBERClassifier(epochs=1, random_state=0), [{}, {"hidden_dims": (4,)}])),
+    ("erm", EnvironmentSearch(ERMClassifier(epochs=1, random_state=0), [{}])),
+    ("logistic", EnvironmentSearch(LogisticRegression(), [{"C": 1.0}, {"C": 1.1}])),
+    ("boosting", EnvironmentSearch(HistGradientBoostingClassifier(max_iter=5, random_state=0), [{}])),
+    ("forest", EnvironmentSearch(RandomForestClassifier(n_estimators=5, random_state=0), [{}])),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def pool():
+    X, y, e = table(n=30)
+    names = np.where(y == 1, "ill", "well")
+    return EnvironmentPool(SEARCHES).fit(pd.DataFrame(X, columns=["a", "b"]), names, environments=e)
+
+
+@pytest.fixture
+def X():
+    return pd.DataFrame(table(seed=1)[0], columns=["a", "b"])
+
+
+@pytest.mark.parametrize("kind", THEIRS)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_arrays_answer_as_scikit_learns_model(kind, n_classes):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 6))
+    y = np.digitize(X[:, 0] + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=300), [0.0, 0.8][: n_classes - 1])
+    if kind != "logistic":
+        X[rng.random(X.shape) < 0.1] = np.nan
+    fitted = THEIRS[kind].fit(X[:200], y[:200])
+    np.testing.assert_allclose(plain_model(fitted).predict_proba(X), fitted.predict_proba(X), rtol=0, atol=1e-12)
+
+
+def test_a_saved_pool_answers_as_before(pool, X, tmp_path):
+    pool.save(tmp_path / "model")
+    loaded = EnvironmentPool.load(tmp_path / "model")
+    np.testing.assert_allclose(loaded.predict_proba(X), pool.predict_proba(X), rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(loaded.predict(X), pool.predict(X))
+    np.testing.assert_array_equal(loaded.left_out_proba_, pool.left_out_proba_)
+    pd.testing.assert_frame_equal(loaded.explain_weights(), pool.explain_weights())
+    assert loaded.feature_names_in_.tolist() == ["a", "b"]
+    assert repr(loaded.get_params(deep=False)) == repr(pool.get_params(deep=False))
+    eber = loaded.searches_[0].estimators_[0]
+    assert isinstance(eber, EBERClassifier)
+    np.testing.assert_allclose(
+        eber.predict_environment_proba(X), pool.searches_[0].estimators_[0].predict_environment_proba(X), atol=1e-12
+    )
+
+
+def test_a_loaded_model_knows_its_columns(pool, X, tmp_path):
+    pool.save(tmp_path)
+    loaded = EnvironmentPool.load(tmp_path)
+    for model in (loaded, loaded.searches_[2]):
+        with pytest.raises(ValueError, match="feature names should match"):
+            model.predict_proba(X[["b", "a"]])
+
+
+def test_a_loaded_model_can_be_saved_again(pool, X, tmp_path):
+    pool.save(tmp_path / "one")
+    EnvironmentPool.load(tmp_path / "one").save(tmp_path / "two")
+    again = EnvironmentPool.load(tmp_path / "two")
+    np.testing.assert_allclose(again.predict_proba(X), pool.predict_proba(X), rtol=0, atol=1e-12)
+
+
+def test_no_file_of_a_saved_pool_is_a_pickle(pool, tmp_path):
+    pool.save(tmp_path)
+    names = sorted(path.name for path in tmp_path.iterdir() if not path.name.startswith("."))
+    assert names[0] == "model.json"
+    assert [name.partition("-")[0] for name in names[1:]] == ["weights"]
+    assert not any(b"sklearn" in path.read_bytes() for path in tmp_path.iterdir())
+
+
+def test_what_has_no_plain_form_is_refused(tmp_path):
+    X, y, e = table(n=30)
+    search = EnvironmentSearch(GaussianNB(), [{}]).fit(X, y, environments=e)
+    with pytest.raises(ModelFileError, match="GaussianNB"):
+        search.save(tmp_path)
+
+
+def forged(folder, change):
+    """A model folder whose manifest was changed by somebody who knows how checksums are made."""
+    content = json.loads((folder / "model.json").read_text())["content"]
+    change(content)
+    (folder / "model.json").write_bytes(encode_checksummed(content, FORMAT, FORMAT_VERSION))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: c["parts"][2].update({"class": "Popen"}),
+        lambda c: c["parts"][3]["parts"][0].update({"class": "HistGradientBoostingClassifier"}),
+        lambda c: c["attributes"].update({"predict_proba": 1}),
+        lambda c: c["parameters"]["estimators"]["estimators"][0][1].update({"estimator": "Popen"}),
+        lambda c: c["parts"].pop(),
+        lambda c: c["parts"][4]["parts"][0].update({"n_features_in_": 1}),
+    ],
+)
+def test_a_forged_manifest_is_refused(pool, tmp_path, change):
+    pool.save(tmp_path)
+    forged(tmp_path, change)
+    with pytest.raises(ModelFileError):
+        EnvironmentPool.load(tmp_path)
+
+
+def test_a_damaged_file_is_refused(pool, tmp_path):
+    pool.save(tmp_path)
+    (weights,) = tmp_path.glob("weights-*")
+    data = bytearray(weights.read_bytes())
+    data[-1] ^= 1
+    weights.write_bytes(data)
+    with pytest.raises(ModelFileError, match="checksum"):
+        EnvironmentPool.load(tmp_path)
+    with pytest.raises(ModelFileError, match="EnvironmentPool"):
+        EnvironmentSearch.load(tmp_path)
+
+
+def test_trees_that_lead_in_circles_are_refused():
+    X, y, _ = table(n=30)
+    sound = plain_model(RandomForestClassifier(n_estimators=2, random_state=0).fit(X, y))
+    assert isinstance(sound, TreeModel)
+    values = {**vars(sound), "left": np.where(sound.left == 1, 0, sound.left)}
+    with pytest.raises(ValueError, match="not whole"):
+        TreeModel(**values)
