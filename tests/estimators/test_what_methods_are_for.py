@@ -166,7 +166,8 @@ def test_andmask_leaves_a_feature_alone_that_environments_disagree_on():
 
 
 def test_the_bottleneck_shrinks_what_features_vary_within_environments():
-    X, y, e = label_shift((0.3, 0.5), 0)
+    table = label_shift((0.3, 0.5), 0)
+    X, y, e = table.X, table.y, table.environments
     spread = {}
     for weight in (0.0, 0.1, 10.0):
         model = IBERMClassifier(penalty_weight=weight, epochs=20, random_state=0).fit(X, y, environments=e)
@@ -175,7 +176,8 @@ def test_the_bottleneck_shrinks_what_features_vary_within_environments():
 
 
 def test_spectral_decoupling_shrinks_logits():
-    X, y, _ = label_shift((0.5,), 0)
+    table = label_shift((0.5,), 0)
+    X, y, _ = table.X, table.y, table.environments
     largest = {}
     for weight in (0.0, 0.01, 0.1):
         proba = SDClassifier(penalty_weight=weight, epochs=40, random_state=0).fit(X, y).predict_proba(X)
@@ -184,7 +186,8 @@ def test_spectral_decoupling_shrinks_logits():
 
 
 def test_iga_brings_gradients_of_environments_together():
-    X, y, e = turning_feature((1, 0.2, -0.5), 0)
+    table = turning_feature((1, 0.2, -0.5), 0)
+    X, y, e = table.X, table.y, table.environments
     spread = {}
     for weight in (0.0, 1.0):
         model = IGAClassifier(penalty_weight=weight, batch_size=900, epochs=40, learning_rate=0.01, random_state=0)
@@ -203,7 +206,8 @@ def test_iga_brings_gradients_of_environments_together():
     ],
 )
 def test_weights_are_chosen_by_the_named_rules_whatever_they_are_called(classifier, parameter, grid):
-    X, y, e = label_shift((0.2, 0.5, 0.8), 1, n=60)
+    table = label_shift((0.2, 0.5, 0.8), 1, n=60)
+    X, y, e = table.X, table.y, table.environments
     model = classifier(epochs=5, random_state=0)
     choice = choose_penalty_weight(
         model, X, y, environments=e, grid=grid, rule="leave_one_environment_out", parameter=parameter
