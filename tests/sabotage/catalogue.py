@@ -1,6 +1,7 @@
 """All sabotages, section after section of the page."""
 
 from tests.sabotage import (
+    changed_data,
     determinism,
     execution,
     finished,
@@ -12,5 +13,5 @@ from tests.sabotage import (
     writes,
 )
 
-SECTIONS = (determinism, finished, writes, memory, refusals, execution, saved_models, numbers, statistics)
+SECTIONS = (changed_data, determinism, finished, writes, memory, refusals, execution, saved_models, numbers, statistics)
 SABOTAGES = tuple(sabotage for section in SECTIONS for sabotage in section.SABOTAGES)

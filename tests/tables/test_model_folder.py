@@ -37,9 +37,7 @@ def make(folder: Path, method: str) -> Bundle:
     X = preprocessing.transform(table.columns)
     classifier = run_alone(fit_method(method, X, table.y, table.environments, 0, Effort(15, (1.0,)))).classifier
     scores = [{"held_out": "Ashford", "rows": 3, "nll": 0.5, "auroc": None}]
-    return Bundle(
-        classifier, table.schema, preprocessing, describe(table, classifier, method, "abc", scores, ["A remark."])
-    )
+    return Bundle(classifier, table.schema, preprocessing, describe(table, classifier, method, scores, ["A remark."]))
 
 
 @pytest.fixture(scope="module")

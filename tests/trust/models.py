@@ -41,7 +41,7 @@ def fitted_bundle(folder: Path, method: str = "EBER", seed: int = 0) -> Bundle:
     preprocessing = Preprocessing.fit(table.columns, table.schema)
     X = preprocessing.transform(table.columns)
     classifier = run_alone(fit_method(method, X, table.y, table.environments, seed, Effort(5, (1.0,)))).classifier
-    return Bundle(classifier, table.schema, preprocessing, describe(table, classifier, method, "abc", [], []))
+    return Bundle(classifier, table.schema, preprocessing, describe(table, classifier, method, [], []))
 
 
 def predictions(model: Path, scratch: Path) -> NDArray[np.float64]:

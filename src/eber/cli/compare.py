@@ -113,10 +113,9 @@ def show(folder: Path, record: ComparisonRecord) -> None:
     from eber.compare.summary import summarise_comparison
     from eber.report.comparison_page import write_comparison_page
     from eber.report.comparison_tables import ranking_for_terminal
-    from eber.runs.results import load_results
     from eber.runs.runner import writing_outputs
 
-    results = load_results(record.experiment, folder)
+    results = record.results(folder)
     summary = summarise_comparison(results)
     with writing_outputs(folder):
         page = write_comparison_page(results, record, summary)

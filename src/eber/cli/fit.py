@@ -54,7 +54,7 @@ def fit(
     from eber.tables.files import open_table
     from eber.tables.model_folder import Bundle, describe, prepare_folder
     from eber.tables.preprocessing import Preprocessing
-    from eber.tables.training import fingerprint, read_training_table
+    from eber.tables.training import read_training_table
 
     torch.set_num_threads(1)
     effort = effort_of(quick, selection)
@@ -93,7 +93,7 @@ def fit(
     for message in messages:
         typer.secho(f"Warning: {message}", fg=typer.colors.YELLOW, err=True)
     remarks = [*plan.remarks, *([effort.choice_of_weights] if fitted.penalty_weight is not None else [])]
-    card = describe(data, fitted.classifier, chosen, fingerprint(table), entries, remarks)
+    card = describe(data, fitted.classifier, chosen, entries, remarks)
     Bundle(fitted.classifier, data.schema, preprocessing, card).save(out)
     typer.echo(
         f"{out}: {chosen} fitted on {len(data)} rows, {count(len(data.schema.features), 'feature')}, "

@@ -163,7 +163,6 @@ def describe(
     table: TrainingTable,
     classifier: EnvironmentClassifier,
     method: str,
-    data: str,
     scores: Sequence[Mapping[str, Any]],
     remarks: Sequence[str],
 ) -> dict[str, Any]:
@@ -171,8 +170,6 @@ def describe(
 
     Parameters
     ----------
-    data : str
-        Fingerprint of the data.
     scores : sequence of mappings
         Of each held-out fold: its name, its rows, and its metrics.
     remarks : sequence of str
@@ -188,7 +185,7 @@ def describe(
         "method": method,
         "data": {
             "file": table.name,
-            "sha256": data,
+            "sha256": table.fingerprint,
             "rows": len(table),
             "label": table.schema.label,
             "environment": table.schema.environment,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,6 @@ from eber.tables.schema import Schema, find_schema, require_columns, subject_col
 MAX_CLASSES = 50
 MAX_LISTED = 10
 """Environments that are listed with their rows, the largest first."""
-READ_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -69,6 +67,8 @@ class TrainingTable:
         What was decided about the file, its columns and its rows, in sentences.
     subject : str
         The column of `identifiers`; empty where none names subjects.
+    fingerprint : str
+        SHA-256 of the bytes that all of this was read from.
     """
 
     name: str
@@ -79,6 +79,7 @@ class TrainingTable:
     identifiers: NDArray[Any] | None
     notes: tuple[str, ...]
     subject: str = ""
+    fingerprint: str = ""
 
     def __len__(self) -> int:
         return self.columns.n_rows
@@ -108,14 +109,15 @@ def read_training_table(
     features: Sequence[str] | None = None,
 ) -> TrainingTable:
     """Read a table to learn from. Rows without a label or an environment are left out, with a note."""
-    file = open_table(path)
+    file = open_table(path, whole=True)
     require_columns(file, [label, environment])
     for name in (label, environment):
         if f"{name}.2" in file.names:
             raise ValueError(f"{path} has two columns called {name!r}: rename one, so that it is clear which is meant.")
     if label == environment:
         raise ValueError(f"Label and environment are both {label!r}; give two different columns.")
-    table = file.read()
+    table, fingerprint = file.read(), file.fingerprint
+    file = file.without_content()
     notes = list(file.notes)
     for name, what in ((label, "label"), (environment, "environment")):
         missing = table[name].null_count
@@ -133,7 +135,8 @@ def read_training_table(
     schema = find_schema(file, table, environments, label=label, environment=environment, drop=drop, features=features)
     subject, identifiers = _subjects(table, schema)
     columns = decode(table, file, schema)
-    return TrainingTable(path.name, schema, columns, y, environments, identifiers, (*notes, *schema.notes), subject)
+    notes += schema.notes
+    return TrainingTable(path.name, schema, columns, y, environments, identifiers, tuple(notes), subject, fingerprint)
 
 
 def decode(table: Any, file: TableFile, schema: Schema, first_row: int = 0) -> FeatureColumns:
@@ -157,16 +160,6 @@ def decode(table: Any, file: TableFile, schema: Schema, first_row: int = 0) -> F
         else:
             values[feature.name] = as_texts(column)
     return FeatureColumns(values, table.num_rows)
-
-
-def fingerprint(path: Path) -> str:
-    """A text that changes whenever the content of the file, or of a folder's files, does."""
-    digest = hashlib.sha256()
-    for part in open_table(path).parts:
-        with part.open("rb") as file:
-            while block := file.read(READ_BYTES):
-                digest.update(block)
-    return digest.hexdigest()
 
 
 def _labels(column: Any, path: Path, name: str, decimal_comma: bool) -> NDArray[Any]:
