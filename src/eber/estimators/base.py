@@ -131,7 +131,7 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         self
         """
         seed = self._draw_seed()
-        with isolated_torch(seed, self.n_threads) as generator:
+        with isolated_torch(seed, self.n_threads, self._draws_globally) as generator:
             job = self._begin(X, y, environments, seed, generator)
             (outcome,) = train_jobs([job])
         job.complete(outcome)
@@ -159,7 +159,8 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         e = attributes.pop("environment_index", np.zeros(len(X), dtype=np.int64))
         data = Batch(torch.from_numpy(X), torch.from_numpy(encoded), torch.from_numpy(e))
         data = self._prepare(data, len(attributes.get("environments_", ())))
-        module = self._build(attributes)
+        # A generator for the first weights alone; code of the user's own knows only torch's, which it has for itself.
+        module = self._build(attributes, None if self._draws_globally else torch.Generator().manual_seed(seed))
         if self.centre_features:
             for extractor in _convolutional(module):
                 extractor.centre(data.x)
@@ -263,12 +264,17 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         return data
 
     @abstractmethod
-    def _build(self, attributes: dict[str, Any]) -> nn.Module:
-        """The module to train."""
+    def _build(self, attributes: dict[str, Any], generator: torch.Generator | None = None) -> nn.Module:
+        """The module to train, with its first weights from a generator, or from torch's global one."""
 
     @abstractmethod
     def _objective(self, jobs: Sequence[FitJob]) -> Objective:
         """The objective for jobs of this kind that are trained side by side."""
+
+    @property
+    def _draws_globally(self) -> bool:
+        """Whether modules of the user's own take part in the fit, which may draw from torch's global generator."""
+        return callable(self.featurizer)
 
     @property
     def _stackable(self) -> bool:

@@ -47,13 +47,13 @@ class _Baseline(EnvironmentClassifier):
     def _n_features_out(self) -> int:
         return int(self.module_.network.head.in_features)
 
-    def _build(self, attributes: dict[str, Any]) -> nn.Module:
-        return self._network(attributes["input_shape_"], len(attributes["classes_"]))
+    def _build(self, attributes: dict[str, Any], generator: torch.Generator | None = None) -> nn.Module:
+        return self._network(attributes["input_shape_"], len(attributes["classes_"]), generator)
 
     def _module(self) -> nn.Module:
-        return self._network(self.input_shape_, len(self.classes_))
+        return self._network(self.input_shape_, len(self.classes_), torch.Generator())
 
-    def _network(self, input_shape: Sequence[int], n_classes: int) -> Classifier:
+    def _network(self, input_shape: Sequence[int], n_classes: int, generator: torch.Generator | None) -> Classifier:
         return Classifier(
             build_network(
                 self.featurizer,
@@ -63,6 +63,7 @@ class _Baseline(EnvironmentClassifier):
                 hidden_dims=self.hidden_dims,
                 representation_dim=self.representation_dim,
                 input_scale=self.input_scale,
+                generator=generator,
             )
         )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -25,6 +26,7 @@ from eber.estimators.load_checks import answer_one_row, check_points, check_size
 from eber.exceptions import ModelFileError
 from eber.io.checksummed_json import encode_checksummed, read_checksummed
 from eber.io.files import sole_writer, write_atomically
+from eber.training import global_generator
 
 if TYPE_CHECKING:
     from eber.estimators.base import EnvironmentClassifier
@@ -98,7 +100,8 @@ def load_estimator(
                 raise ValueError(f"{key!r} is nothing that a fit learns")
             setattr(estimator, key, estimator._restore(key, _from_json(value)))
         check_sizes(estimator, weights)
-        module = estimator._module().double()
+        with global_generator(seed=0) if estimator._draws_globally else nullcontext():
+            module = estimator._module().double()
         module.load_state_dict(weights)
         module.eval()
         estimator.module_ = module
