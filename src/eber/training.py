@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -50,6 +51,31 @@ class TrainingSettings:
 
 
 _GLOBAL_GENERATOR = threading.RLock()
+_forked = False
+
+
+def _after_fork() -> None:
+    global _forked, _GLOBAL_GENERATOR
+    _forked = True
+    _GLOBAL_GENERATOR = threading.RLock()  # the old one may be held by a thread that the child has not got
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def threads_here(wanted: int) -> int:
+    """So many threads as wanted, but one in a process that was forked.
+
+    OpenMP's threads do not survive a fork, and its runtime does not know: where the parent has computed with several,
+    the first parallel loop of the child waits for them for ever.
+    """
+    return 1 if _forked else wanted
+
+
+def prepare_inference() -> None:
+    """Let torch compute with one thread in a process that was forked; elsewhere the user's setting stands."""
+    torch.set_num_threads(threads_here(torch.get_num_threads()))
 
 
 @contextmanager
@@ -76,7 +102,7 @@ def isolated_torch(seed: int, threads: int, draws_globally: bool = False) -> Ite
     threads_before = torch.get_num_threads()
     denormals_before = bool(torch.tensor(1e-40) * 1 != 0)
     with global_generator(seed) if draws_globally else nullcontext():
-        torch.set_num_threads(threads)
+        torch.set_num_threads(threads_here(threads))
         torch.set_flush_denormal(True)
         try:
             yield torch.Generator().manual_seed(seed)

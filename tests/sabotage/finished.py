@@ -128,4 +128,18 @@ SABOTAGES = (
         seed = self._draw_seed()
 """,
     ),
+    Sabotage(
+        broken="Nothing is done about OpenMP's threads after a fork.",
+        test="tests/trust/test_forks.py::test_a_child_of_a_process_that_has_answered_with_two_threads_answers",
+        file="training.py",
+        before="    return 1 if _forked else wanted\n",
+        after="    return wanted\n",
+    ),
+    Sabotage(
+        broken="Nothing is done about OpenMP's threads before a prediction.",
+        test="tests/trust/test_forks.py::test_a_server_that_loads_the_model_before_it_forks_answers",
+        file="estimators/base.py",
+        before="        prepare_inference()\n        return torch.from_numpy",
+        after="        return torch.from_numpy",
+    ),
 )

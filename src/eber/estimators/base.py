@@ -39,7 +39,7 @@ from eber.estimators.validation import (
 from eber.exceptions import NonFiniteLossError
 from eber.nn.image_extractor import ConvolutionalExtractor
 from eber.objectives.base import Batch, Objective
-from eber.training import History, TrainingSettings, isolated_torch, steps_in, train
+from eber.training import History, TrainingSettings, isolated_torch, prepare_inference, steps_in, train
 
 STACK_ELEMENTS = 1 << 19
 """Largest array of a training step for all fits side by side: beyond it there is nothing left to gain."""
@@ -204,6 +204,7 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted classifier to a folder: weights as safetensors, the rest as JSON. Nothing is pickled."""
         check_is_fitted(self)
+        prepare_inference()
         save_estimator(self, path)
 
     @classmethod
@@ -240,6 +241,7 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
     def _features(self, X: Any) -> torch.Tensor:
         """Validated rows for inference, float64."""
         check_is_fitted(self)
+        prepare_inference()
         return torch.from_numpy(self._validate_X(X, reset=False)).double()
 
     def _check_parameters(self) -> None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,11 +23,19 @@ import torch
 from torch import nn
 
 import eber
-from eber.estimators.load_checks import answer_one_row, check_points, check_sizes
+from eber.estimators.load_checks import (
+    answer_one_row,
+    check_description,
+    check_points,
+    check_weights,
+    describe_networks,
+    most_bytes,
+)
 from eber.exceptions import ModelFileError
-from eber.io.checksummed_json import encode_checksummed, read_checksummed
-from eber.io.files import sole_writer, write_atomically
-from eber.training import global_generator
+from eber.io.checksummed_json import encode_checksummed, is_of_format, read_checksummed
+from eber.io.files import read_regular, sole_writer, sweep_temporaries, write_atomically
+from eber.io.named_parts import JOURNAL, begun_parts, new_part
+from eber.training import global_generator, prepare_inference
 
 if TYPE_CHECKING:
     from eber.estimators.base import EnvironmentClassifier
@@ -34,6 +43,7 @@ if TYPE_CHECKING:
 FORMAT = "eber-model"
 FORMAT_VERSION = 1
 MANIFEST = "model.json"
+_WEIGHTS = re.compile(r"weights-[0-9a-f]{16}\.safetensors")
 _KINDS = {"i": "int64", "u": "uint64", "f": "float64", "b": "bool", "U": "str"}
 
 Classifier = TypeVar("Classifier", bound="EnvironmentClassifier")
@@ -70,16 +80,40 @@ def save_estimator(estimator: EnvironmentClassifier, path: str | os.PathLike[str
 
 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write what `encode_estimator` gave, and remove the weights of an earlier model."""
+    """Write what `encode_estimator` gave, and remove the weights of an earlier model; other files are left alone."""
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(f"{folder} is a file: a model is a folder; give another name, or remove the file.")
+    if (folder / MANIFEST).exists() and not is_of_format(folder / MANIFEST, FORMAT):
+        raise FileExistsError(f"{folder / MANIFEST} is not of a model that was saved here; give another folder.")
     folder.mkdir(parents=True, exist_ok=True)
     with sole_writer(folder):
-        for name, data in files.items():
-            write_atomically(folder / name, data)
-        for stale in folder.glob("weights-*.safetensors"):
-            if stale.name not in files:
-                stale.unlink()
+        (weights,) = (name for name in files if name != MANIFEST)
+        with new_part(folder, weights, _WEIGHTS, lambda: _named_weights(folder), lambda path: path.unlink(True)):
+            for name, data in files.items():
+                write_atomically(folder / name, data)
+
+
+def remove_files(folder: Path) -> None:
+    """Remove what `write_files` wrote, and the folder where nothing else is in it."""
+    if folder.is_symlink():
+        folder.unlink()
+        return
+    if not folder.is_dir():
+        return
+    sweep_temporaries(folder)
+    parts = [part for part in (_named_weights(folder), *begun_parts(folder)) if part and _WEIGHTS.fullmatch(part)]
+    for name in (*parts, MANIFEST, JOURNAL, ".lock"):
+        (folder / name).unlink(missing_ok=True)
+    with suppress(OSError):  # somebody keeps files of his own in it
+        folder.rmdir()
+
+
+def _named_weights(folder: Path) -> str | None:
+    """The weights of the model that a folder holds, if it holds one."""
+    try:
+        return str(_read_manifest(folder)["weights"]["file"])
+    except (ModelFileError, LookupError, TypeError):
+        return None
 
 
 def load_estimator(
@@ -87,19 +121,22 @@ def load_estimator(
 ) -> Classifier:
     """Read a classifier of class `cls` from the folder `path`."""
     folder = Path(path)
+    prepare_inference()
     content = _read_manifest(folder)
     if content.get("class") != cls.__name__:
         held = content.get("class")
         raise ModelFileError(f"{folder} holds a model of class {held}, not {cls.__name__}: load it with that class.")
     try:
-        weights = _read_weights(folder, content["weights"])
         fit_parameters = _parameters_from_json(content["fit_parameters"], featurizer, folder)
         estimator = cls(**fit_parameters)
         for key, value in content["attributes"].items():
             if not key.endswith("_") or key.startswith("_"):
                 raise ValueError(f"{key!r} is nothing that a fit learns")
             setattr(estimator, key, estimator._restore(key, _from_json(value)))
-        check_sizes(estimator, weights)
+        check_description(estimator)
+        networks = describe_networks(estimator)
+        weights = _read_weights(folder, content["weights"], most_bytes(estimator, networks))
+        check_weights(networks, weights)
         with global_generator(seed=0) if estimator._draws_globally else nullcontext():
             module = estimator._module().double()
         module.load_state_dict(weights)
@@ -140,10 +177,12 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         raise ModelFileError(f"{folder} holds no saved model: there is no {MANIFEST} in it.") from error
 
 
-def _read_weights(folder: Path, entry: dict[str, str]) -> dict[str, torch.Tensor]:
+def _read_weights(folder: Path, entry: dict[str, str], limit: int) -> dict[str, torch.Tensor]:
     file = folder / Path(entry["file"]).name
     try:
-        data = file.read_bytes()
+        data = read_regular(file, limit)
+    except ValueError as error:
+        raise ModelFileError(str(error)) from error
     except OSError as error:
         raise ModelFileError(f"{file} is missing or cannot be read; the saved model is incomplete.") from error
     if hashlib.sha256(data).hexdigest() != entry["sha256"]:

@@ -7,6 +7,7 @@ import glob
 import os
 import re
 import secrets
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +26,26 @@ def write_atomically(path: Path, content: bytes | str) -> None:
     """
     with replacing(path) as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def read_regular(path: Path, limit: int) -> bytes:
+    """The content of an ordinary file of at most so many bytes.
+
+    Pipes, which may never end or never begin, and devices are refused without waiting for them.
+
+    Raises
+    ------
+    ValueError
+        Where it is none, or larger.
+    """
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError(f"{path} is no ordinary file.")
+        if status.st_size > limit:
+            raise ValueError(f"{path} is larger than the {limit} bytes that such a file may have.")
+        return file.read(status.st_size)  # and no more, should it be growing
 
 
 @contextlib.contextmanager

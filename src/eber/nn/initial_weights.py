@@ -14,14 +14,16 @@ from torch import Tensor, nn
 
 def linear(in_features: int, out_features: int, generator: torch.Generator | None) -> nn.Linear:
     """`torch.nn.Linear`; from the global generator where none is given."""
-    layer = nn.Linear(in_features, out_features, device="meta").to_empty(device="cpu")
+    layer = nn.Linear(in_features, out_features, device="meta").to_empty(device=torch.get_default_device())
     draw_initial_weights(layer.weight, layer.bias, generator)
     return layer
 
 
 def convolution(in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Conv2d:
     """`torch.nn.Conv2d` of 3x3, with as many pixels out as in."""
-    layer = nn.Conv2d(in_channels, out_channels, 3, padding=1, device="meta").to_empty(device="cpu")
+    layer = nn.Conv2d(in_channels, out_channels, 3, padding=1, device="meta").to_empty(
+        device=torch.get_default_device()
+    )
     assert layer.bias is not None
     draw_initial_weights(layer.weight, layer.bias, generator)
     return layer
