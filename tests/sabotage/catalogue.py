@@ -10,8 +10,21 @@ from tests.sabotage import (
     refusals,
     saved_models,
     statistics,
+    surroundings,
     writes,
 )
 
-SECTIONS = (changed_data, determinism, finished, writes, memory, refusals, execution, saved_models, numbers, statistics)
+SECTIONS = (
+    changed_data,
+    determinism,
+    finished,
+    writes,
+    memory,
+    refusals,
+    execution,
+    saved_models,
+    numbers,
+    statistics,
+    surroundings,
+)
 SABOTAGES = tuple(sabotage for section in SECTIONS for sabotage in section.SABOTAGES)

@@ -14,7 +14,7 @@ SABOTAGES = (
         broken="A lock is a file that must not exist: a killed run's cells stay claimed for ever.",
         test="tests/runs/test_faults.py::test_killed_twenty_times_and_resumed_it_gives_the_same_scores",
         file="io/files.py",
-        before="os.O_RDWR | os.O_CREAT, 0o644",
+        before="os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644",
         after="os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644",
     ),
     Sabotage(

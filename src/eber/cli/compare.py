@@ -23,6 +23,7 @@ from eber.cli.options import (
     effort_of,
     say_notes,
 )
+from eber.io.text import printable
 
 if TYPE_CHECKING:
     from eber.compare.folds import FoldPlan
@@ -122,10 +123,10 @@ def show(folder: Path, record: ComparisonRecord) -> None:
     console = Console(width=None if sys.stdout.isatty() else 120)
     console.print()
     console.print(ranking_for_terminal(summary))
-    console.print(summary.verdict, highlight=False, style="bold")
+    console.print(printable(summary.verdict), highlight=False, markup=False, style="bold")
     for sentence in record.suspicions:
-        console.print(f"- Suspicious: {sentence}", highlight=False, markup=False)
-    console.print(f"\nReport: {page}", highlight=False)
+        console.print(printable(f"- Suspicious: {sentence}"), highlight=False, markup=False)
+    console.print(f"\nReport: {page}", highlight=False, markup=False)
 
 
 def _planned(methods: Sequence[str], plan: FoldPlan, seeds: int, table: TrainingTable, effort: Effort) -> str:

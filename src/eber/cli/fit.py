@@ -23,6 +23,7 @@ from eber.cli.options import (
     effort_of,
     say_notes,
 )
+from eber.io.text import printable
 
 CARD_METRICS = ("nll", "accuracy", "ece", "auroc")
 
@@ -76,7 +77,7 @@ def fit(
             plan = plan_folds(data.y, data.environments)
         except ValueError as error:
             plan = FoldPlan({}, (str(error),))
-            typer.echo(f"No leave-one-environment-out scores: {error}", err=True)
+            typer.echo(printable(f"No leave-one-environment-out scores: {error}"), err=True)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         for fold, members in plan.folds.items():
@@ -84,14 +85,14 @@ def fit(
             result = run_alone(evaluate_fold(data, held, chosen, seed, effort))
             measured = {name: result.scores[MAIN][name] for name in CARD_METRICS}
             entries.append({"held_out": fold, "rows": int(held.sum()), **_without_nan(measured)})
-            typer.echo(f"{chosen} without {fold}: {_shown(measured)} on it", err=True)
+            typer.echo(printable(f"{chosen} without {fold}: {_shown(measured)} on it"), err=True)
         caught.clear()  # warnings of these fits are about other training rows than the model's
         preprocessing = Preprocessing.fit(data.columns, data.schema)
         X = preprocessing.transform(data.columns)
         fitted = run_alone(fit_method(chosen, X, data.y, data.environments, seed, effort))
         messages = list(dict.fromkeys(str(warning.message) for warning in caught))
     for message in messages:
-        typer.secho(f"Warning: {message}", fg=typer.colors.YELLOW, err=True)
+        typer.secho(printable(f"Warning: {message}"), fg=typer.colors.YELLOW, err=True)
     remarks = [*plan.remarks, *([effort.choice_of_weights] if fitted.penalty_weight is not None else [])]
     card = describe(data, fitted.classifier, chosen, entries, remarks)
     Bundle(fitted.classifier, data.schema, preprocessing, card).save(out)

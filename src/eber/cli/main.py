@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -15,6 +16,7 @@ from eber.cli.fit import fit
 from eber.cli.predict import predict
 from eber.cli.report import report
 from eber.cli.reproduce import reproduce
+from eber.io.text import printable
 
 app = typer.Typer(
     help="Prediction in environments nobody has seen yet: EBER, its baselines, and the paper's experiments.",
@@ -47,11 +49,19 @@ def options(
 
 def main() -> None:
     """Run the command line; bad input ends in one clear sentence and status 2, not in a traceback."""
+    before = signal.signal(signal.SIGTERM, _end)
     try:
         app()
     except EXPECTED_ERRORS as error:
-        typer.secho(f"eber: {_sentence(error)}", fg=typer.colors.RED, err=True)
+        typer.secho(f"eber: {printable(_sentence(error))}", fg=typer.colors.RED, err=True)
         sys.exit(2)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _end(number: int, frame: object) -> NoReturn:
+    """End as after any error: temporary files are removed, locks released, workers stopped."""
+    sys.exit(128 + number)
 
 
 def _sentence(error: BaseException) -> str:

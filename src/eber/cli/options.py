@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from eber.io.text import printable
+
 if TYPE_CHECKING:
     from eber.compare.methods import Effort
 
@@ -71,4 +73,4 @@ def count(number: int, noun: str) -> str:
 def say_notes(notes: Sequence[str]) -> None:
     """What was decided about a table, one sentence a line, on standard error."""
     for note in notes:
-        typer.echo(note, err=True)
+        typer.echo(printable(note), err=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from eber.cli.options import Table, columns_named, count
+from eber.io.text import printable
 
 if TYPE_CHECKING:
     from eber.tables.prediction import PredictionReport
@@ -41,7 +42,7 @@ def predict(
         warnings.simplefilter("ignore", AdaptationWarning)  # the report below says it
         report = predict_file(bundle, table, out, keep=tuple(columns_named(keep, names)), adapt=adapt)
     for line in _sentences(report):
-        typer.echo(line)
+        typer.echo(printable(line))
     typer.echo(f"{out}: predictions for {count(report.rows, 'row')}.")
 
 

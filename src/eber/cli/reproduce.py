@@ -149,7 +149,7 @@ def _reproduce(
             console.print(sentence, highlight=False, markup=False)
     with writing_outputs(folder):
         page = write_report(results)
-    console.print(f"\nReport: {page}", highlight=False)
+    console.print(f"\nReport: {page}", highlight=False, markup=False)
     return summary
 
 

@@ -8,6 +8,7 @@ is, what it was fitted on and how well it does. Nothing is pickled and no code f
 from __future__ import annotations
 
 import hashlib
+import html
 import importlib.metadata
 import math
 import platform
@@ -27,6 +28,7 @@ from eber.exceptions import ModelFileError
 from eber.io.checksummed_json import MAX_BYTES, encode_checksummed, is_of_format, read_checksummed
 from eber.io.files import read_regular, sole_writer, write_atomically
 from eber.io.named_parts import JOURNAL, new_part
+from eber.io.text import printable
 from eber.runs.fitting import CLASSIFIERS
 from eber.tables.preprocessing import ColumnEncoding, Preprocessing
 from eber.tables.schema import FeatureKind, Schema
@@ -221,10 +223,11 @@ def card_page(card: Mapping[str, Any], preprocessing: Preprocessing) -> str:
     """The model card in Markdown."""
     data = card["data"]
     lines = [
-        f"# {card['method']} for {data['label']}",
+        f"# {card['method']} for {_text(data['label'])}",
         "",
-        f"Fitted on {data['rows']} rows of `{data['file']}` (SHA-256 {data['sha256']}) from "
-        f"{_environments(len(data['environments']))} (`{data['environment']}`). Classes: {', '.join(data['classes'])}.",
+        f"Fitted on {data['rows']} rows of {_text(data['file'])} (SHA-256 {data['sha256']}) from "
+        f"{_environments(len(data['environments']))} ({_text(data['environment'])}). "
+        f"Classes: {_text(', '.join(data['classes']))}.",
         "",
         "## How it does in an environment that it was not fitted on",
         "",
@@ -241,7 +244,7 @@ def card_page(card: Mapping[str, Any], preprocessing: Preprocessing) -> str:
     sections = {"Remarks": [*card["remarks"], *data["notes"]], "Signs of a bad fit": card["signs_of_a_bad_fit"]}
     for title, entries in sections.items():
         if entries:
-            lines += ["", f"## {title}", "", *(f"- {entry}" for entry in entries)]
+            lines += ["", f"## {title}", "", *(f"- {_text(entry)}" for entry in entries)]
     lines += ["", "## Columns", "", "| column | kind | missing | values |", "|---|---|---|---|"]
     for encoding in preprocessing.encodings:
         missing = encoding.missing_share if encoding.rows else "–"
@@ -251,7 +254,7 @@ def card_page(card: Mapping[str, Any], preprocessing: Preprocessing) -> str:
         classes = ", ".join(f"{label}: {count}" for label, count in entry["classes"].items())
         lines.append(f"| {_cell(entry['name'])} | {entry['rows']} | {_cell(classes)} |")
     lines += ["", "## Settings", ""]
-    lines += [f"- {key}: {value}" for key, value in card["settings"].items()]
+    lines += [f"- {key}: {_text(str(value))}" for key, value in card["settings"].items()]
     lines += ["", f"Versions: {', '.join(f'{name} {version}' for name, version in card['versions'].items())}.", ""]
     return "\n".join(lines)
 
@@ -269,9 +272,14 @@ def _values_of(encoding: ColumnEncoding) -> str:
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
+def _text(text: str) -> str:
+    """Text that may hold anything, in one line of Markdown: no tag, link, picture or code is made of it."""
+    return re.sub(r"([\\`*\[\]])", r"\\\1", html.escape(printable(" ".join(text.split())), quote=False))
+
+
 def _cell(text: str) -> str:
-    """Text that may hold anything, as a cell of a Markdown table."""
-    return " ".join(text.replace("|", r"\|").split())
+    """The same as a cell of a table."""
+    return _text(text).replace("|", r"\|")
 
 
 def _environments(number: int) -> str:
