@@ -35,8 +35,8 @@ SABOTAGES = (
         broken="A table may take all of the memory, not a quarter.",
         test="tests/trust/test_fuzzed_tables.py::test_a_compressed_bomb_is_refused_before_it_fills_the_memory",
         file="tables/files.py",
-        before='os.sysconf("SC_PAGE_SIZE") // 4',
-        after='os.sysconf("SC_PAGE_SIZE")',
+        before="return memory_bytes() // 4",
+        after="return memory_bytes()",
     ),
     Sabotage(
         broken="What was unpacked is not added up.",

@@ -80,4 +80,25 @@ SABOTAGES = (
         before="                with ledger.claim(cell):\n                    pass\n",
         after="                pass\n",
     ),
+    Sabotage(
+        broken="A removed working directory is left to the libraries.",
+        test="tests/trust/test_hostile_surroundings.py::test_a_working_directory_that_was_removed_is_said",
+        file="cli/main.py",
+        before="        _require_working_directory()\n",
+        after="",
+    ),
+    Sabotage(
+        broken="Only the own group of a process is asked for its limits.",
+        test="tests/io/test_machine.py::test_the_least_of_all_limits_around_a_process_counts",
+        file="io/machine.py",
+        before="for part in (inner, *inner.parents):",
+        after="for part in (inner,):",
+    ),
+    Sabotage(
+        broken="The first version of control groups is not known.",
+        test="tests/io/test_machine.py::test_limits_of_the_first_version_of_control_groups_count_too",
+        file="io/machine.py",
+        before="CGROUPS / controller / part",
+        after="CGROUPS / part",
+    ),
 )

@@ -6,6 +6,8 @@ import errno
 import fcntl
 import os
 import stat
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -125,3 +127,18 @@ def test_a_command_that_is_asked_to_end_leaves_nothing_behind(tmp_path: Path) ->
     process.terminate()
     assert finish(process) == 128 + 15, (tmp_path / "log").read_text()
     assert [path.name for path in out.rglob(".*")] == []
+
+
+def test_a_working_directory_that_was_removed_is_said(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    program = (
+        "import os, sys; os.rmdir(os.getcwd()); sys.argv = ['eber', 'data', 'list']; "
+        "from eber.cli.main import main; main()"
+    )
+    surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    ended = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path / "gone", env=surroundings, capture_output=True, text=True
+    )
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("eber: The working directory has been removed")
+    assert "Traceback" not in ended.stderr

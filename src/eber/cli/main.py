@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from typing import Annotated, NoReturn
@@ -51,12 +52,23 @@ def main() -> None:
     """Run the command line; bad input ends in one clear sentence and status 2, not in a traceback."""
     before = signal.signal(signal.SIGTERM, _end)
     try:
+        _require_working_directory()
         app()
     except EXPECTED_ERRORS as error:
         typer.secho(f"eber: {printable(_sentence(error))}", fg=typer.colors.RED, err=True)
         sys.exit(2)
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _require_working_directory() -> None:
+    """Libraries end the process in ways of their own where there is none."""
+    try:
+        os.getcwd()
+    except FileNotFoundError as error:
+        raise FileNotFoundError(
+            "The working directory has been removed: change to another one and give the command again."
+        ) from error
 
 
 def _end(number: int, frame: object) -> NoReturn:

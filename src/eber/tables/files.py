@@ -11,7 +11,6 @@ import contextlib
 import csv
 import hashlib
 import io
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
+from eber.io.machine import memory_bytes
 from eber.tables.columns import kind_of_type
 
 BATCH_ROWS = 32_768
@@ -187,14 +187,12 @@ def open_table(path: Path, *, whole: bool = False) -> TableFile:
 
 def memory_limit() -> int:
     """Bytes that a table may take when all of it is read."""
-    if not hasattr(os, "sysconf"):  # Windows
-        return 4 << 30
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4
+    return memory_bytes() // 4
 
 
 def _too_large(path: Path, limit: int) -> ValueError:
     return ValueError(
-        f"{path} takes more than {limit / 2**30:.2g} GiB of memory, a quarter of what this machine has. Draw a sample "
+        f"{path} takes more than {limit / 2**30:.2g} GiB of memory, a quarter of what there is here. Draw a sample "
         "of its rows, leave out columns, or use a larger machine."
     )
 
