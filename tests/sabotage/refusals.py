@@ -210,11 +210,8 @@ SABOTAGES = (
         broken="Values are looked at when a model is fitted, and not when it predicts.",
         test="tests/estimators/test_inputs.py::test_values_that_are_not_finite_are_refused_by_column_and_row",
         file="estimators/base.py",
-        before='        check_finite(X, getattr(self, "feature_names_in_", None))\n        if not reset and',
-        after="""\
-        if reset:
-            check_finite(X, getattr(self, "feature_names_in_", None))
-        if not reset and""",
+        before="        check_finite(X, names)\n        if reset:\n",
+        after="        if reset:\n            check_finite(X, names)\n",
     ),
     Sabotage(
         broken="Classes may be named twice, or in any order.",

@@ -101,4 +101,18 @@ SABOTAGES = (
         before="CGROUPS / controller / part",
         after="CGROUPS / part",
     ),
+    Sabotage(
+        broken="A download may have any size.",
+        test="tests/datasets/test_fetch.py::test_a_download_without_end_is_given_up",
+        file="datasets/download.py",
+        before="if file.tell() + len(chunk) > self.max_bytes or (total or 0) > self.max_bytes:",
+        after="if (total or 0) > self.max_bytes or file.tell() > 1 << 28:",
+    ),
+    Sabotage(
+        broken="A column that float32 makes a constant is fitted without a word.",
+        test="tests/estimators/test_inputs.py::test_a_column_that_float32_cannot_tell_apart_is_warned_of",
+        file="estimators/base.py",
+        before="        if reset:\n            warn_of_lost_digits(given, names)\n",
+        after="",
+    ),
 )

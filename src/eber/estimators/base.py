@@ -35,6 +35,7 @@ from eber.estimators.validation import (
     check_finite,
     check_widths,
     plain,
+    warn_of_lost_digits,
 )
 from eber.exceptions import NonFiniteLossError
 from eber.nn.image_extractor import ConvolutionalExtractor
@@ -221,7 +222,7 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         """Number of columns of `transform`, for `get_feature_names_out`."""
 
     def _validate_X(self, X: Any, *, y: Any = None, reset: bool) -> NDArray[np.float32]:
-        images = self.featurizer not in ("linear", "mlp")
+        given, images = X, self.featurizer not in ("linear", "mlp")
         options: dict[str, Any] = {"dtype": np.float32, "ensure_all_finite": False, "allow_nd": images}
         # A cast of 1e300 to float32 overflows to infinity, which check_finite then reports with its column.
         with np.errstate(over="ignore"):
@@ -230,7 +231,10 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
                 X, _ = validate_data(self, X, y, reset=True, y_numeric=False, **options)
             else:
                 X = validate_data(self, X, reset=False, **options)
-        check_finite(X, getattr(self, "feature_names_in_", None))
+        names = getattr(self, "feature_names_in_", None)
+        check_finite(X, names)
+        if reset:
+            warn_of_lost_digits(given, names)
         if not reset and X.shape[1:] != self.input_shape_:
             raise ValueError(
                 f"X has rows of shape {X.shape[1:]}, but {type(self).__name__} was fitted on {self.input_shape_}."
