@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 import torch
@@ -48,19 +50,59 @@ class TrainingSettings:
     reset_optimizer_at: int | None = None
 
 
-@contextmanager
-def isolated_torch(seed: int, threads: int) -> Iterator[torch.Generator]:
-    """A generator of one's own, with torch's global generator and thread count put back afterwards.
+_GLOBAL_GENERATOR = threading.RLock()
+_forked = False
 
-    The global generator is seeded too while the block runs, for modules that draw from it (initialisation, dropout).
-    Denormal numbers are flushed to zero meanwhile: the tails of mixtures are full of them, arithmetic on them is tens
-    of times slower, and nothing in float32 depends on values below 1e-38.
+
+def _after_fork() -> None:
+    global _forked, _GLOBAL_GENERATOR
+    _forked = True
+    _GLOBAL_GENERATOR = threading.RLock()  # the old one may be held by a thread that the child has not got
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def threads_here(wanted: int) -> int:
+    """So many threads as wanted, but one in a process that was forked.
+
+    OpenMP's threads do not survive a fork, and its runtime does not know: where the parent has computed with several,
+    the first parallel loop of the child waits for them for ever.
+    """
+    return 1 if _forked else wanted
+
+
+def prepare_inference() -> None:
+    """Let torch compute with one thread in a process that was forked; elsewhere the user's setting stands."""
+    torch.set_num_threads(threads_here(torch.get_num_threads()))
+
+
+@contextmanager
+def global_generator(seed: int) -> Iterator[None]:
+    """Seed torch's global generator for modules that know no other (initialisation, dropout), and put it back.
+
+    There is one in a process: those who need it wait for each other. A thread that draws from it without asking here
+    would get, and take away, numbers of this block.
+    """
+    with _GLOBAL_GENERATOR, torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        yield
+
+
+@contextmanager
+def isolated_torch(seed: int, threads: int, draws_globally: bool = False) -> Iterator[torch.Generator]:
+    """A generator of one's own, with what was changed of torch put back afterwards.
+
+    Torch's global generator is touched only where modules in the block draw from it (`draws_globally`). The number of
+    threads and the treatment of denormals are the calling thread's own. Denormal numbers are flushed to zero: the tails
+    of mixtures are full of them, arithmetic on them is tens of times slower, and nothing in float32 depends on values
+    below 1e-38.
     """
     threads_before = torch.get_num_threads()
     denormals_before = bool(torch.tensor(1e-40) * 1 != 0)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        torch.set_num_threads(threads)
+    with global_generator(seed) if draws_globally else nullcontext():
+        torch.set_num_threads(threads_here(threads))
         torch.set_flush_denormal(True)
         try:
             yield torch.Generator().manual_seed(seed)

@@ -55,7 +55,7 @@ def test_a_short_fit_is_scaled_by_steps_fits_folds_seeds_and_jobs(
     table: TrainingTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(preview, "_time_short_fit", lambda *_: (0.5, 128))  # two steps in half a second
-    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    monkeypatch.setattr(preview, "cores", lambda: 8.0)
     load = 0.0
     monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0), raising=False)
     plan = plan_folds(table.y, table.environments)

@@ -77,7 +77,7 @@ def keep_table_model() -> None:
     X_table = preprocessing.transform(table.columns)
     classifier = run_alone(fit_method("EBER", X_table, table.y, table.environments, 0, Effort(20, (1.0,)))).classifier
     scores = [{"held_out": "Ashford", "rows": 29, "nll": 0.5, "auroc": None}]
-    card = describe(table, classifier, "EBER", "0" * 64, scores, ["A remark."])
+    card = describe(table, classifier, "EBER", scores, ["A remark."])
     TableModel(classifier, table.schema, preprocessing, card).save(FOLDER / "bundle")
     predict_file(TableModel.load(FOLDER / "bundle"), new, FOLDER / "bundle-predictions.parquet")
     predictions = pd.read_parquet(FOLDER / "bundle-predictions.parquet")

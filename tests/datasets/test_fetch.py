@@ -11,12 +11,13 @@ import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from eber.datasets import fetch as fetch_module
-from eber.datasets.download import DownloadError
+from eber.datasets.download import DownloadError, ResumingDownloader
 from eber.datasets.fetch import default_data_dir, fetch, verify
 from eber.datasets.sources import SOURCES, Source, SourceFile, skyserver_url
 
@@ -300,3 +301,23 @@ def test_verify_names_what_an_interrupted_download_left_undone(tmp_path: Path) -
     assert {states[file.path] for file in others} == {"missing"}
     assert states["sepsis/training_setA.zip.part"] == "unfinished"
     assert states["sepsis"] == "missing"
+
+
+class Endless:
+    """A server's answer that never ends."""
+
+    status_code, url, headers = 200, "https://example.org/file", {"Content-Length": ""}
+
+    def iter_content(self, size: int) -> Any:
+        while True:
+            yield b"x" * size
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"), [({"max_bytes": 100_000}, "larger than"), ({"max_seconds": 0.1}, "not fin")]
+)
+def test_a_download_without_end_is_given_up(limits: dict[str, Any], message: str, tmp_path: Path) -> None:
+    downloader = ResumingDownloader(tmp_path / "part", checked=True, attempts=1, backoff=0, **limits)
+    with pytest.raises(DownloadError, match=message):
+        downloader._receive(Endless(), 0)
+    assert (tmp_path / "part").exists() == ("max_seconds" in limits)

@@ -8,7 +8,7 @@ import pytest
 
 from eber import EBERClassifier, ERMClassifier
 from eber.datasets.parametric import ParametricParameters, draw
-from eber.exceptions import EnvironmentWarning
+from eber.exceptions import EnvironmentWarning, FitWarning
 from tests.estimators.all_classifiers import CLASSIFIERS, NEED_ENVIRONMENTS
 
 # Fits of one epoch are not good fits, and are not meant to be.
@@ -247,3 +247,15 @@ def test_prediction_never_asks_for_environments(classifier):
     for name in ("predict", "predict_proba", "transform"):
         assert list(inspect.signature(getattr(model, name)).parameters) == ["X"]
         assert len(getattr(model, name)(X[:3])) == 3
+
+
+@pytest.mark.parametrize("offset", [1e8, 2_460_000.5])
+def test_a_column_that_float32_cannot_tell_apart_is_warned_of(offset):
+    """Such as a Julian date; a fit would take it for a constant. Not so where its mean was subtracted."""
+    y = np.arange(200) % 2
+    X = np.column_stack([np.linspace(-1, 1, 200), offset + y * 0.5])
+    with pytest.warns(FitWarning, match=r"Column 1 of X goes from .*Subtract its mean"):
+        ERMClassifier(epochs=1, random_state=0).fit(X, y)
+    ERMClassifier(epochs=1, random_state=0).fit(X - [0, offset], y)
+    with pytest.warns(FitWarning, match="Column 'day' of X"):
+        ERMClassifier(epochs=1, random_state=0).fit(pd.DataFrame(X, columns=["x", "day"]), y)

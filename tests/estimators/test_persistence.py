@@ -1,5 +1,6 @@
 """A saved classifier comes back as it was, and a folder is never left with half of one."""
 
+import json
 import os
 import shutil
 
@@ -11,7 +12,9 @@ from torch import nn
 
 from eber import EBERClassifier, ERMClassifier
 from eber.datasets.parametric import ParametricParameters, draw
+from eber.estimators.persistence import FORMAT, FORMAT_VERSION
 from eber.exceptions import ModelFileError
+from eber.io.checksummed_json import encode_checksummed
 from tests.estimators.all_classifiers import CLASSIFIERS
 
 pytestmark = [
@@ -222,6 +225,24 @@ def test_saving_over_a_model_leaves_exactly_the_new_one(copy, table):
     model.save(copy)
     assert len(list(copy.iterdir())) == 2
     np.testing.assert_array_equal(EBERClassifier.load(copy).predict_proba(X), model.predict_proba(X))
+
+
+def test_a_save_leaves_the_files_of_others_alone(copy, table):
+    """Also where they are named like ours, where a manifest names them, and where they are in our place."""
+    X, y, hospital = table
+    model = EBERClassifier(epochs=1, random_state=1).fit(X, y, environments=hospital)
+    others = ("weights-resnet50.safetensors", f"weights-{0:016x}.safetensors", "notes.txt")
+    for name in others:
+        (copy / name).write_text("mine")
+    content = json.loads((copy / "model.json").read_text())["content"]
+    content["weights"]["file"] = "notes.txt"
+    (copy / "model.json").write_bytes(encode_checksummed(content, FORMAT, FORMAT_VERSION))
+    model.save(copy)
+    assert {path.name for path in copy.iterdir() if path.read_bytes() == b"mine"} == set(others)
+    (copy / "model.json").write_text('{"learner": "of another library"}')
+    with pytest.raises(FileExistsError, match="not of a model that was saved here"):
+        model.save(copy)
+    assert (copy / "model.json").read_text() == '{"learner": "of another library"}'
 
 
 @pytest.mark.parametrize("failing", [0, 1])

@@ -18,6 +18,7 @@ from eber.datasets.base import MultiEnvironmentData
 from eber.datasets.colored_mnist import POOLED_MIXTURE, TEST_MIXTURE, expected_score, label_rule
 from eber.estimators import PAPER_FORM
 from eber.experiments import colored_mnist, microbiome, quasar, sepsis
+from eber.experiments.data_files import DataFiles
 from eber.experiments.data_task import (
     ABLATIONS,
     ADAPTED,
@@ -28,7 +29,6 @@ from eber.experiments.data_task import (
     build_classifier,
     learned_on_training,
 )
-from eber.experiments.fingerprint import fingerprint_files
 from eber.experiments.registry import EXPERIMENTS, find_experiment
 from eber.leaks.audit import LeakWarning
 from eber.report.page import write_report
@@ -51,7 +51,8 @@ NAMES = ("colored-mnist", "quasar", "microbiome", "sepsis")
 
 def run_small(experiment: Experiment, method: str, data_dir: Path, setting: str = "", **changes: Any) -> CellResult:
     setting = setting or next(iter(experiment.settings))
-    cell = experiment.cell(setting, method, 0, changes, data="test")
+    assert experiment.fingerprint is not None
+    cell = experiment.cell(setting, method, 0, changes, data=experiment.fingerprint(data_dir))
     steps = experiment.run_cell(replace(cell, data_dir=data_dir))
     assert not isinstance(steps, CellResult)
     result = run_alone(steps)
@@ -79,7 +80,8 @@ def toy_split(parameters: Mapping[str, Any], data_dir: Path, seed: int) -> Split
     return train, test
 
 
-TOY_TASK = DataTask(toy_split, "mlp", ("nll", "accuracy"), learned_on_training(StandardScaler))
+TOY_FILES = DataFiles("toy", ("*.csv",), "toy")
+TOY_TASK = DataTask(toy_split, TOY_FILES, "mlp", ("nll", "accuracy"), learned_on_training(StandardScaler))
 TOY_PARAMETERS: dict[str, Any] = {
     **FIT_PARAMETERS,
     "hidden_dims": (4,),
@@ -91,6 +93,13 @@ TOY_PARAMETERS: dict[str, Any] = {
 }
 
 
+def toy_cell(method: str, parameters: Mapping[str, Any], data_dir: Path) -> Cell:
+    """A cell of the toy, with a file for its fingerprint."""
+    if not (data_dir / "rows.csv").exists():
+        (data_dir / "rows.csv").write_text("some rows")
+    return Cell("toy", "s", method, 0, parameters, TOY_FILES.fingerprint(data_dir), data_dir)
+
+
 @pytest.mark.parametrize("selection", ["leave_one_environment_out", "training_domain_validation"])
 @pytest.mark.parametrize("method", ["EBER", "ERM", "IRM", "V-REx", "Fishr"])
 def test_poisoned_held_out_rows_change_nothing_but_their_own_scores(
@@ -99,9 +108,7 @@ def test_poisoned_held_out_rows_change_nothing_but_their_own_scores(
     """Neither preparation nor fit nor the choice of a weight may have looked at them."""
     clean, poisoned = (
         run_alone(
-            TOY_TASK.run(
-                Cell("toy", "s", method, 0, {**TOY_PARAMETERS, "selection": selection, "poison": poison}, "", tmp_path)
-            )
+            TOY_TASK.run(toy_cell(method, {**TOY_PARAMETERS, "selection": selection, "poison": poison}, tmp_path))
         )
         for poison in (False, True)
     )
@@ -121,8 +128,23 @@ def test_an_ablation_replaces_what_it_says_and_nothing_else(method: str, tmp_pat
         **(PAPER_FORM if "plain form" in method else {}),
         **({"objective": "decomposed"} if "decomposed" in method else {}),
     }
-    result = run_alone(TOY_TASK.run(Cell("toy", "s", method, 0, parameters, "", tmp_path)))
+    result = run_alone(TOY_TASK.run(toy_cell(method, parameters, tmp_path)))
     assert np.isfinite(result.scores[MAIN]["nll"])
+
+
+@pytest.mark.parametrize("moment", ["before it is read", "when it has been read"])
+def test_a_file_that_changes_during_a_cell_gives_no_result(moment: str, tmp_path: Path) -> None:
+    cell = toy_cell("ERM", {**TOY_PARAMETERS, "poison": False}, tmp_path)
+
+    def changing_split(parameters: Mapping[str, Any], data_dir: Path, seed: int) -> Split:
+        (data_dir / "rows.csv").write_text("other rows")
+        return toy_split(parameters, data_dir, seed)
+
+    if moment == "before it is read":
+        (tmp_path / "rows.csv").write_text("other rows")
+    task = TOY_TASK if moment == "before it is read" else replace(TOY_TASK, split=changing_split)
+    with pytest.raises(ValueError, match="changed while the experiment ran"):
+        run_alone(task.run(cell))
 
 
 def test_a_task_without_a_data_folder_says_so() -> None:
@@ -134,13 +156,13 @@ def test_a_fingerprint_follows_content_and_names_but_not_the_place(tmp_path: Pat
     def written(folder: str, content: str) -> str:
         (tmp_path / folder / "sdss").mkdir(parents=True, exist_ok=True)
         (tmp_path / folder / "sdss" / "t.csv").write_text(content)
-        return fingerprint_files(tmp_path / folder, "sdss", ("*.csv",), "quasar")
+        return DataFiles("sdss", ("*.csv",), "quasar").fingerprint(tmp_path / folder)
 
     first = written("here", "1,2")
     assert written("there", "1,2") == first
     assert written("there", "1,3") != first
     with pytest.raises(FileNotFoundError, match=r"\*\.zip.*eber data fetch quasar"):
-        fingerprint_files(tmp_path / "here", "sdss", ("*.zip",), "quasar")
+        DataFiles("sdss", ("*.zip",), "quasar").fingerprint(tmp_path / "here")
 
 
 @pytest.mark.parametrize("name", NAMES)

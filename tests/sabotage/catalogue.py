@@ -1,6 +1,7 @@
 """All sabotages, section after section of the page."""
 
 from tests.sabotage import (
+    changed_data,
     determinism,
     execution,
     finished,
@@ -10,12 +11,14 @@ from tests.sabotage import (
     refusals,
     saved_models,
     statistics,
+    surroundings,
     tuning,
     workflow,
     writes,
 )
 
 SECTIONS = (
+    changed_data,
     determinism,
     finished,
     writes,
@@ -27,6 +30,7 @@ SECTIONS = (
     saved_models,
     numbers,
     statistics,
+    surroundings,
     tuning,
 )
 SABOTAGES = tuple(sabotage for section in SECTIONS for sabotage in section.SABOTAGES)

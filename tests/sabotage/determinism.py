@@ -20,16 +20,16 @@ SABOTAGES = (
     Sabotage(
         broken="Weights start from torch's global generator as the user left it: it is read.",
         test="tests/test_training.py::test_a_fit_neither_reads_nor_changes_the_global_generators",
-        file="training.py",
-        before="        torch.manual_seed(seed)\n",
-        after="",
+        file="estimators/base.py",
+        before="None if self._draws_globally else torch.Generator().manual_seed(seed)",
+        after="None",
     ),
     Sabotage(
         broken="Torch's global generator is seeded and not put back: it is changed.",
         test="tests/test_training.py::test_a_fit_neither_reads_nor_changes_the_global_generators",
         file="training.py",
-        before="torch.random.fork_rng(devices=[])",
-        after="torch.random.fork_rng(devices=[], enabled=False)",
+        before="    with global_generator(seed) if draws_globally else nullcontext():\n",
+        after="    torch.manual_seed(seed)\n    with nullcontext():\n",
     ),
     Sabotage(
         broken="The seed comes from numpy's global generator: it is read.",
@@ -82,6 +82,42 @@ SABOTAGES = (
         torch.set_flush_denormal(not denormals_before)
         torch.set_num_threads(threads_before)
 """,
+    ),
+    Sabotage(
+        broken="First weights are drawn from torch's global generator, seeded for the fit.",
+        test="tests/estimators/test_threads.py::test_fits_in_threads_are_the_fits_one_after_the_other",
+        file="estimators/base.py",
+        before="        module = self._build(attributes, None if self._draws_globally else "
+        "torch.Generator().manual_seed(seed))\n",
+        after="        torch.manual_seed(seed)\n        module = self._build(attributes, None)\n",
+    ),
+    Sabotage(
+        broken="First weights are drawn from torch's global generator, which is seeded and put back under a lock.",
+        test="tests/estimators/test_threads.py::test_a_users_own_draws_are_left_alone_by_fits_in_other_threads",
+        file="estimators/base.py",
+        before="        return callable(self.featurizer)\n",
+        after="        return True\n",
+    ),
+    Sabotage(
+        broken="Fits whose modules draw from torch's global generator do not wait for each other.",
+        test="tests/estimators/test_threads.py::test_fits_with_a_featurizer_that_draws_globally_wait_for_each_other",
+        file="training.py",
+        before="with _GLOBAL_GENERATOR, torch.random",
+        after="with torch.random",
+    ),
+    Sabotage(
+        broken="Loading a model draws first weights from torch's global generator.",
+        test="tests/estimators/test_threads.py::test_loading_a_model_leaves_the_global_generator_alone",
+        file="estimators/eber_fitting.py",
+        before="*sizes, torch.Generator())",
+        after="*sizes, None)",
+    ),
+    Sabotage(
+        broken="Loading a model lets a featurizer draw from torch's global generator.",
+        test="tests/estimators/test_threads.py::test_loading_a_model_leaves_the_global_generator_alone",
+        file="estimators/persistence.py",
+        before="with global_generator(seed=0) if estimator._draws_globally else nullcontext():",
+        after="with nullcontext():",
     ),
     Sabotage(
         broken="All fits of a stack draw from the generator of the first.",

@@ -14,7 +14,7 @@ SABOTAGES = (
         broken="A lock is a file that must not exist: a killed run's cells stay claimed for ever.",
         test="tests/runs/test_faults.py::test_killed_twenty_times_and_resumed_it_gives_the_same_scores",
         file="io/files.py",
-        before="os.O_RDWR | os.O_CREAT, 0o644",
+        before="os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644",
         after="os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644",
     ),
     Sabotage(
@@ -127,5 +127,19 @@ SABOTAGES = (
             delattr(self, name)
         seed = self._draw_seed()
 """,
+    ),
+    Sabotage(
+        broken="Nothing is done about OpenMP's threads after a fork.",
+        test="tests/trust/test_forks.py::test_a_child_of_a_process_that_has_answered_with_two_threads_answers",
+        file="training.py",
+        before="    return 1 if _forked else wanted\n",
+        after="    return wanted\n",
+    ),
+    Sabotage(
+        broken="Nothing is done about OpenMP's threads before a prediction.",
+        test="tests/trust/test_forks.py::test_a_server_that_loads_the_model_before_it_forks_answers",
+        file="estimators/base.py",
+        before="        prepare_inference()\n        return torch.from_numpy",
+        after="        return torch.from_numpy",
     ),
 )

@@ -70,10 +70,8 @@ SABOTAGES = (
         broken="A model is locked while it is read.",
         test="tests/trust/test_saved_models.py::test_loading_writes_nothing",
         file="tables/model_folder.py",
-        before="content = read_checksummed(folder / TABLE_FILE, FORMAT, FORMAT_VERSION, AGAIN, ModelFileError)",
-        after="""\
-with sole_writer(folder):
-                content = read_checksummed(folder / TABLE_FILE, FORMAT, FORMAT_VERSION, AGAIN, ModelFileError)""",
+        before="            content = _read_content(folder)\n",
+        after="            with sole_writer(folder):\n                content = _read_content(folder)\n",
     ),
     Sabotage(
         broken="The card is written anew when a model is loaded.",

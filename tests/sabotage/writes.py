@@ -14,21 +14,11 @@ SABOTAGES = (
         broken="The old classifier is removed before the new model is in place.",
         test="tests/trust/test_broken_writes.py::test_a_save_over_a_model_leaves_the_old_or_the_new",
         file="tables/model_folder.py",
-        before="""\
-            (folder / CARD_PAGE).unlink(missing_ok=True)  # rather none than one of another fit
-            write_atomically(folder / TABLE_FILE, encode_checksummed(content, FORMAT, FORMAT_VERSION))
-            write_atomically(folder / CARD_PAGE, card_page(self.card, self.preprocessing))
-            for stale in folder.glob(f"{CLASSIFIER_FOLDER}-*"):
-                if stale != place:
-                    shutil.rmtree(stale)
-""",
+        before="            write_files(place, files)\n",
         after="""\
-            for stale in folder.glob(f"{CLASSIFIER_FOLDER}-*"):
-                if stale != place:
-                    shutil.rmtree(stale)
-            (folder / CARD_PAGE).unlink(missing_ok=True)  # rather none than one of another fit
-            write_atomically(folder / TABLE_FILE, encode_checksummed(content, FORMAT, FORMAT_VERSION))
-            write_atomically(folder / CARD_PAGE, card_page(self.card, self.preprocessing))
+            write_files(place, files)
+            if old := _named_classifier(folder):
+                remove_files(folder / old)
 """,
     ),
     Sabotage(
@@ -41,9 +31,9 @@ SABOTAGES = (
     Sabotage(
         broken="The classifier of the old model is never removed.",
         test="tests/trust/test_broken_writes.py::test_a_save_over_a_model_leaves_the_old_or_the_new",
-        file="tables/model_folder.py",
-        before="                    shutil.rmtree(stale)\n",
-        after="                    continue\n",
+        file="io/named_parts.py",
+        before="{before, name, *begun} - {present, None}",
+        after="{name, *begun} - {present, None}",
     ),
     Sabotage(
         broken="The file that makes a folder a model is written before the classifier.",
@@ -73,6 +63,65 @@ SABOTAGES = (
         file="tables/model_folder.py",
         before="[path for path in folder.iterdir() if not _OURS.fullmatch(path.name)]",
         after="list(folder.iterdir())",
+    ),
+    Sabotage(
+        broken="What a killed save began and never named stays for ever.",
+        test="tests/trust/test_broken_writes.py::test_a_first_save_leaves_no_model_or_a_whole_one",
+        file="io/named_parts.py",
+        before="{before, name, *begun} - {present, None}",
+        after="{before} - {present, None}",
+    ),
+    Sabotage(
+        broken="Whatever is named like weights is removed.",
+        test="tests/estimators/test_persistence.py::test_a_save_leaves_the_files_of_others_alone",
+        file="estimators/persistence.py",
+        before="        (weights,) = (name for name in files if name != MANIFEST)\n",
+        after="""\
+        (weights,) = (name for name in files if name != MANIFEST)
+        for stale in folder.glob("weights-*.safetensors"):
+            stale.unlink()
+""",
+    ),
+    Sabotage(
+        broken="A manifest is believed whatever file it names.",
+        test="tests/estimators/test_persistence.py::test_a_save_leaves_the_files_of_others_alone",
+        file="io/named_parts.py",
+        before="            if pattern.fullmatch(part):\n                remove(folder / part)\n",
+        after="            remove(folder / part)\n",
+    ),
+    Sabotage(
+        broken="A file called model.json is replaced, whoever's it is.",
+        test="tests/estimators/test_persistence.py::test_a_save_leaves_the_files_of_others_alone",
+        file="estimators/persistence.py",
+        before="if (folder / MANIFEST).exists() and not is_of_format(folder / MANIFEST, FORMAT):",
+        after="if False:",
+    ),
+    Sabotage(
+        broken="The folder of an old classifier goes with whatever else is in it.",
+        test="tests/tables/test_model_folder.py::test_a_save_over_a_model_leaves_other_folders_alone",
+        file="estimators/persistence.py",
+        before="    sweep_temporaries(folder)\n",
+        after="    import shutil\n\n    shutil.rmtree(folder)\n    return\n",
+    ),
+    Sabotage(
+        broken="Whatever is named like a classifier is removed.",
+        test="tests/tables/test_model_folder.py::test_a_save_over_a_model_leaves_other_folders_alone",
+        file="tables/model_folder.py",
+        before="            write_files(place, files)\n",
+        after="""\
+            import shutil
+
+            for other in folder.glob("classifier-*"):
+                shutil.rmtree(other)
+            write_files(place, files)
+""",
+    ),
+    Sabotage(
+        broken="Any file called table.json makes a folder a model.",
+        test="tests/tables/test_model_folder.py::test_a_folder_with_other_things_in_it_is_left_alone",
+        file="tables/model_folder.py",
+        before=" and is_of_format(folder / TABLE_FILE, FORMAT)",
+        after="",
     ),
     Sabotage(
         broken="Predictions are written in place.",

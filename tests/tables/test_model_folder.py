@@ -42,7 +42,7 @@ def make(folder: Path, method: str) -> TableModel:
     classifier = run_alone(fit_method(method, X, table.y, table.environments, 0, Effort(15, (1.0,)))).classifier
     scores = [{"held_out": "Ashford", "rows": 3, "nll": 0.5, "auroc": None}]
     return TableModel(
-        classifier, table.schema, preprocessing, describe(table, classifier, method, "abc", scores, ["A remark."])
+        classifier, table.schema, preprocessing, describe(table, classifier, method, scores, ["A remark."])
     )
 
 
@@ -115,10 +115,30 @@ def test_what_was_altered_mixed_or_is_no_model_is_refused(tmp_path: Path, model:
         TableModel.load(folder)
 
 
-def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path, model: TableModel) -> None:
-    (tmp_path / "thesis.tex").write_text("mine")
+@pytest.mark.parametrize("name", ["thesis.tex", "card.md", "table.json", "classifier-backup"])
+def test_a_folder_with_other_things_in_it_is_left_alone(name: str, tmp_path: Path, model: TableModel) -> None:
+    """Also where they are called as ours are."""
+    (tmp_path / name).write_text("mine")
     with pytest.raises(ValueError, match="holds other things"):
         model.save(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_save_over_a_model_leaves_other_folders_alone(tmp_path: Path, model: TableModel) -> None:
+    """Beside the classifier and in it; the old classifier itself is gone."""
+    folder = tmp_path / "model"
+    model.save(folder)
+    (old,) = folder.glob("classifier-*")
+    mine = [folder / "classifier-backup" / "notes.txt", folder / f"classifier-{0:016x}" / "model.json", old / "notes"]
+    for path in mine:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
+    make(tmp_path, "ERM").save(folder)
+    assert [path.read_text() for path in mine] == ["mine"] * 3
+    assert [path.name for path in old.iterdir()] == ["notes"]
+    (old / "notes").unlink()
+    model.save(folder)
+    assert len(list(folder.glob("classifier-*"))) == 3
 
 
 def test_a_file_is_predicted_as_the_classifier_predicts_its_rows(tmp_path: Path, model: TableModel, new: Path) -> None:

@@ -154,7 +154,8 @@ def test_content_is_on_the_disk_before_it_takes_its_name_and_then_the_name_is(
     predict(two[0], new_patients(tmp_path), tmp_path / "p.csv")
     keep_cell(tmp_path / "run")
     renamed = [k for k, (what, _) in enumerate(happened) if what == "renamed"]
-    assert len(renamed) == 7  # weights, manifest, table, card; predictions; a cell and its arrays
+    # weights, manifest, table, card, and the journals of both folders; predictions; a cell and its arrays
+    assert len(renamed) == 9
     for k in renamed:
         assert happened[k - 1] == ("on disk", happened[k][1])
         assert happened[k + 2] == ("on disk", happened[k + 1][1].parent)

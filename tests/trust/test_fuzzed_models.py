@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import math
 import os
 import pickle
+import resource
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from eber import EBERClassifier, ERMClassifier
 from eber.estimators.persistence import FORMAT, MANIFEST
@@ -95,14 +99,66 @@ def test_a_forged_model_is_refused_or_predicts(
     tally("inputs fuzzed", count)
 
 
-def test_a_forged_size_does_not_fill_the_memory(folders: dict[str, Path], tmp_path: Path) -> None:
-    """Widths that would need terabytes are held against the weights before anything of that size is made."""
-    folder = shutil.copytree(folders["ERM"], tmp_path / "model")
+def forge(folder: Path, section: str, **values: Any) -> None:
+    """Change what a manifest says, and make its checksum fit."""
     content = json.loads((folder / MANIFEST).read_bytes())["content"]
-    content["fit_parameters"].update(hidden_dims=[10**6], representation_dim=10**6)
+    content[section].update(values)
     (folder / MANIFEST).write_bytes(encode_checksummed(content, FORMAT, 1))
-    with pytest.raises(ModelFileError, match="weights are fewer"):
-        ERMClassifier.load(folder)
+
+
+def many(count: int) -> dict[str, Any]:
+    return {"array": list(range(count)), "dtype": "int64"}
+
+
+@pytest.mark.parametrize(
+    ("section", "values", "message"),
+    [
+        ("fit_parameters", {"hidden_dims": [10**6], "representation_dim": 10**6}, "weights are fewer|too wide"),
+        ("fit_parameters", {"representation_dim": 10**9}, "weights are fewer|too wide"),
+        ("fit_parameters", {"decoder_hidden_dims": [10**5, 10**5]}, "weights are fewer"),
+        ("fit_parameters", {"hidden_dims": [1] * 300_000}, "more than 1000 layers"),
+        ("attributes", {"latent_dim_": 10**9}, "weights are fewer|too wide"),
+        ("attributes", {"classes_": many(10**6)}, "weights are fewer|too wide"),
+        ("attributes", {"input_shape_": {"tuple": [10**12]}}, "its rows have the shape"),
+    ],
+)
+def test_a_forged_size_does_not_fill_the_memory(
+    section: str, values: dict[str, Any], message: str, folders: dict[str, Path], tmp_path: Path
+) -> None:
+    """Widths that would need terabytes are held against the weights before anything of that size is made."""
+    folder = shutil.copytree(folders["EBER"], tmp_path / "model")
+    forge(folder, section, **values)
+    with at_most_more_memory(1 << 30), pytest.raises(ModelFileError, match=message):
+        EBERClassifier.load(folder)
+
+
+@contextlib.contextmanager
+def at_most_more_memory(size: int) -> Iterator[None]:
+    """Let whoever asks for more than so many bytes have none."""
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (used + size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def test_many_classes_times_many_environments_do_not_fill_the_memory(tmp_path: Path) -> None:
+    """A forger who also makes weights for 4,000 classes and as many environments, a few megabytes of them.
+
+    Every layer of a network on (x, y, e) answers for all pairs of them. Seen to take 5 GB.
+    """
+    model = EBERClassifier(hidden_dims=(16,), epochs=1, random_state=0)
+    model.fit(rows.X, rows.y, environments=rows.environments)
+    model.classes_ = model.environments_ = np.arange(4000)
+    model.environment_prior_ = np.full(4000, 1 / 4000)
+    model.latent_dim_ = 1
+    model.module_ = model._module().double()
+    model.save(tmp_path / "model")
+    assert sum(path.stat().st_size for path in (tmp_path / "model").iterdir()) < 10 << 20
+    with at_most_more_memory(1 << 30), pytest.raises(ModelFileError, match="too wide"):
+        EBERClassifier.load(tmp_path / "model")
 
 
 @pytest.mark.parametrize(
@@ -110,17 +166,54 @@ def test_a_forged_size_does_not_fill_the_memory(folders: dict[str, Path], tmp_pa
     [
         ("latent_dim_", 0, "its latent has 0 dimensions"),
         ("environments_", {"array": [], "dtype": "float64"}, "it has no environments"),
+        ("classes_", {"array": [1, 1], "dtype": "int64"}, "its classes are not different"),
+        ("classes_", {"array": [1, 0], "dtype": "int64"}, "its classes are not different"),
+        ("environments_", {"array": ["a"] * 6, "dtype": "str"}, "its environments are not different"),
+        ("environment_prior_", {"array": [math.nan] * 6, "dtype": "float64"}, "no probabilities"),
+        ("environment_prior_", {"array": [1.5, -0.5, 0, 0, 0, 0], "dtype": "float64"}, "no probabilities"),
+        ("environment_prior_", {"array": [0.9] * 6, "dtype": "float64"}, "no probabilities"),
+        ("environment_prior_", {"array": [1.0], "dtype": "float64"}, "no probabilities"),
     ],
 )
-def test_a_forged_model_without_a_latent_or_environments_is_refused(
+def test_a_forged_model_with_attributes_that_no_fit_has_is_refused(
     name: str, value: object, message: str, folders: dict[str, Path], tmp_path: Path
 ) -> None:
     folder = shutil.copytree(folders["EBER"], tmp_path / "model")
-    content = json.loads((folder / MANIFEST).read_bytes())["content"]
-    content["attributes"][name] = value
-    (folder / MANIFEST).write_bytes(encode_checksummed(content, FORMAT, 1))
+    forge(folder, "attributes", **{name: value})
     with pytest.raises(ModelFileError, match=message):
         EBERClassifier.load(folder)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.complex64])
+def test_weights_that_are_no_real_numbers_are_refused(dtype: torch.dtype, tmp_path: Path) -> None:
+    model = ERMClassifier(epochs=1, random_state=0).fit(rows.X, rows.y)
+    model.module_.network.head.weight = torch.nn.Parameter(
+        model.module_.network.head.weight.detach().to(dtype), requires_grad=False
+    )
+    model.save(tmp_path / "model")
+    with pytest.raises(ModelFileError, match=f"are of the type {dtype}"):
+        ERMClassifier.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "sparse file"])
+@pytest.mark.parametrize("pattern", ["*.safetensors", "model.json", "table.json"])
+def test_only_ordinary_files_of_a_moderate_size_are_opened(
+    kind: str, pattern: str, folders: dict[str, Path], tmp_path: Path
+) -> None:
+    """A pipe would be waited for, a device read for ever, a file of a terabyte that takes no room on the disk, too."""
+    name = "bundle" if pattern == "table.json" else "EBER"
+    folder = shutil.copytree(folders[name], tmp_path / "model")
+    (path,) = folder.glob(pattern)
+    path.unlink()
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        with path.open("wb") as file:
+            file.truncate(1 << 40)
+    with pytest.raises(ModelFileError, match=r"no ordinary file|larger than"):
+        use(folder, name)
 
 
 class Trap:

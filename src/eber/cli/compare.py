@@ -22,6 +22,7 @@ from eber.cli.options import (
     names_in,
     typed,
 )
+from eber.io.text import printable
 
 if TYPE_CHECKING:
     from eber.workflow.table_comparison import TableComparison
@@ -84,7 +85,7 @@ def show(comparison: TableComparison) -> None:
     console = Console(width=None if sys.stdout.isatty() else 120)
     console.print()
     console.print(ranking_for_terminal(comparison.summary))
-    console.print(comparison.verdict, highlight=False, style="bold")
+    console.print(printable(comparison.verdict), highlight=False, markup=False, style="bold")
     for sentence in comparison.suspicions:
-        console.print(f"- Suspicious: {sentence}", highlight=False, markup=False)
-    console.print(f"\nReport: {comparison.page}", highlight=False)
+        console.print(printable(f"- Suspicious: {sentence}"), highlight=False, markup=False)
+    console.print(f"\nReport: {comparison.page}", highlight=False, markup=False)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -15,6 +17,7 @@ from eber.cli.fit import fit
 from eber.cli.predict import predict
 from eber.cli.report import report
 from eber.cli.reproduce import reproduce
+from eber.io.text import printable
 
 app = typer.Typer(
     help="Prediction in environments nobody has seen yet: EBER, its baselines, and the paper's experiments.",
@@ -47,11 +50,30 @@ def options(
 
 def main() -> None:
     """Run the command line; bad input ends in one clear sentence and status 2, not in a traceback."""
+    before = signal.signal(signal.SIGTERM, _end)
     try:
+        _require_working_directory()
         app()
     except EXPECTED_ERRORS as error:
-        typer.secho(f"eber: {_sentence(error)}", fg=typer.colors.RED, err=True)
+        typer.secho(f"eber: {printable(_sentence(error))}", fg=typer.colors.RED, err=True)
         sys.exit(2)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _require_working_directory() -> None:
+    """Libraries end the process in ways of their own where there is none."""
+    try:
+        os.getcwd()
+    except FileNotFoundError as error:
+        raise FileNotFoundError(
+            "The working directory has been removed: change to another one and give the command again."
+        ) from error
+
+
+def _end(number: int, frame: object) -> NoReturn:
+    """End as after any error: temporary files are removed, locks released, workers stopped."""
+    sys.exit(128 + number)
 
 
 def _sentence(error: BaseException) -> str:

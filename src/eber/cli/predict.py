@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from eber.cli.options import TablePath, columns_named
-from eber.io.text import count
+from eber.io.text import count, printable
 
 
 def predict(
@@ -33,5 +33,5 @@ def predict(
         warnings.simplefilter("ignore", AdaptationWarning)  # the remarks below say it
         predictions = loaded.predict_table(table, out, keep=columns_named(keep, table), adapt=adapt)
     for line in predictions.remarks:
-        typer.echo(line)
+        typer.echo(printable(line))
     typer.echo(f"{out}: predictions for {count(len(predictions), 'row')}.")

@@ -126,4 +126,4 @@ def show(reproduction: Reproduction) -> None:
         console.print(verdict(holdouts), highlight=False, style="bold")
         for sentence in filter(None, (caution(holdouts), *holdout_remarks(holdouts))):
             console.print(sentence, highlight=False, markup=False)
-    console.print(f"\nReport: {reproduction.page}", highlight=False)
+    console.print(f"\nReport: {reproduction.page}", highlight=False, markup=False)

@@ -13,6 +13,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from eber.compare.folds import FoldPlan
 from eber.compare.methods import BATCH_SIZE, Effort, build
 from eber.estimators.many_fits import fit_alone
+from eber.io.machine import cores
 from eber.methods import find_method
 from eber.model_selection import MAX_FOLDS, selection_folds
 from eber.tables.preprocessing import Preprocessing
@@ -59,7 +60,7 @@ def expected_seconds(
 def _crowding(workers: int) -> float:
     """How much slower so many processes run with what else the machine is doing; a short fit runs at full speed."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-    return max(1.0, (load + workers) / (os.cpu_count() or 1))
+    return max(1.0, (load + workers) / cores())
 
 
 def fits_of(method: str, table: TrainingTable, effort: Effort) -> int:

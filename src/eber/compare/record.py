@@ -15,7 +15,8 @@ from eber.compare.running import comparison
 from eber.compare.suspicions import Suspicion
 from eber.io.checksummed_json import encode_checksummed, read_checksummed
 from eber.io.files import write_atomically
-from eber.runs.runner import GIVE_COMMAND_AGAIN
+from eber.runs.results import Results, load_results
+from eber.runs.runner import GIVE_COMMAND_AGAIN, RUN_FILE
 from eber.runs.spec import Experiment
 from eber.tables.training import TrainingTable
 
@@ -51,6 +52,8 @@ class ComparisonRecord:
         About folds, and about columns and rows.
     suspicions : list of Suspicion
         What may be wrong with the data.
+    data : str
+        Fingerprint of the bytes that the table was read from.
     """
 
     table: str
@@ -70,6 +73,7 @@ class ComparisonRecord:
     remarks: Sequence[str]
     notes: Sequence[str]
     suspicions: Sequence[Suspicion]
+    data: str = ""
 
     @property
     def effort(self) -> Effort:
@@ -87,7 +91,18 @@ class ComparisonRecord:
             features=self.features,
             effort=self.effort,
             metric=self.metric,
+            data=self.data,
         )
+
+    def results(self, folder: Path) -> Results:
+        """The scores in an output folder, which must be of the table that this is about."""
+        results = load_results(self.experiment, folder)
+        if results.run["data"] != self.data:
+            raise ValueError(
+                f"{folder / RECORD_FILE} and {folder / RUN_FILE} are of different tables: a later comparison in this "
+                f"folder was broken off. {GIVE_COMMAND_AGAIN}"
+            )
+        return results
 
     def save(self, folder: Path) -> None:
         """Write it into the output folder."""
@@ -134,5 +149,6 @@ def record_comparison(
         "remarks": list(plan.remarks),
         "notes": list(table.notes),
         "suspicions": list(suspicions),
+        "data": table.fingerprint,
     }
     return ComparisonRecord(**content)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,9 @@ from eber.methods import default_methods
 from eber.runs.cell import ADAPTED, MAIN, Cell, CellResult
 from eber.runs.fitting import Steps
 from eber.runs.spec import Experiment
+from eber.tables.files import open_table
 from eber.tables.preprocessing import Preprocessing
-from eber.tables.training import TrainingTable, fingerprint, read_training_table
+from eber.tables.training import TrainingTable, read_training_table
 
 NAME = "compare"
 MAX_SHOWN_LATENTS = 400
@@ -39,8 +40,9 @@ def comparison(
     features: Sequence[str] | None = None,
     effort: Effort = Effort(),  # noqa: B008 (frozen)
     metric: str = "nll",
+    data: str = "",
 ) -> Experiment:
-    """The comparison of all methods on one table, declared."""
+    """The comparison of all methods on one table, declared; `data` is the fingerprint of the table it is about."""
     return Experiment(
         name=NAME,
         title=f"Predicting {label} in a new {environment}",
@@ -63,7 +65,7 @@ def comparison(
         reference_method=default_methods()[0],
         run_cell=run_cell,
         seeds_together=5,
-        fingerprint=fingerprint,
+        fingerprint=partial(_require_content, data),
     )
 
 
@@ -138,7 +140,24 @@ def _look_inside(
 
 @lru_cache(maxsize=1)
 def _read(path: Path, label: str, environment: str, drop: str, features: str, data: str) -> TrainingTable:
-    """The table, read once by each worker; `data` is its fingerprint, so that another content is another entry."""
-    return read_training_table(
+    """The table, read once by each worker; `data` is its fingerprint, and other rows than those are refused."""
+    table = read_training_table(
         path, label=label, environment=environment, drop=json.loads(drop), features=json.loads(features)
+    )
+    if table.fingerprint != data:
+        raise _changed(path)
+    return table
+
+
+def _require_content(data: str, path: Path) -> str:
+    """The fingerprint of a table, which must still be what it was when the comparison was planned."""
+    if open_table(path).fingerprint != data:
+        raise _changed(path)
+    return data
+
+
+def _changed(path: Path) -> ValueError:
+    return ValueError(
+        f"{path} changed while the comparison ran: its content is not what the comparison was planned for. Give the "
+        "command again once nobody writes to it."
     )

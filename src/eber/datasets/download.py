@@ -14,6 +14,10 @@ _CHUNK = 2**14
 # The server may well answer the same request later.
 _PASSING = {408, 425, 429, 500, 502, 503, 504}
 _MAX_WAIT = 60.0
+MAX_BYTES = 4 << 30
+"""Of a file; the largest that is asked for has some hundred megabytes."""
+MAX_SECONDS = 6 * 3600.0
+"""For a file, however slowly it drips."""
 
 
 class DownloadError(RuntimeError):
@@ -47,6 +51,8 @@ class ResumingDownloader:
         Told the bytes that are there and, where known, the bytes in all.
     timeout : pair of float
         Seconds to wait for a connection, and for the next bytes.
+    max_bytes, max_seconds
+        A file that is larger, or takes longer in one go, is given up.
     """
 
     def __init__(
@@ -58,6 +64,8 @@ class ResumingDownloader:
         backoff: float,
         report: Callable[[int, int | None], None] = lambda done, total: None,
         timeout: tuple[float, float] = (20.0, 60.0),
+        max_bytes: int = MAX_BYTES,
+        max_seconds: float = MAX_SECONDS,
     ) -> None:
         self.part = part
         self.validator_file = part.with_name(f"{part.name}.validator")
@@ -66,10 +74,13 @@ class ResumingDownloader:
         self.backoff = backoff
         self.report = report
         self.timeout = timeout
+        self.max_bytes, self.max_seconds = max_bytes, max_seconds
+        self._deadline = time.monotonic() + max_seconds
 
     def __call__(self, url: str, output_file: str, pooch: Any, check_only: bool = False) -> None:
         """Download `url` into `output_file`; the signature is pooch's."""
         trouble = _PassingTroubleError("no attempt was allowed")
+        self._deadline = time.monotonic() + self.max_seconds
         for attempt in range(self.attempts):
             if attempt:
                 time.sleep(max(self.backoff * 2 ** (attempt - 1), trouble.wait))
@@ -147,6 +158,16 @@ class ResumingDownloader:
         self.validator_file.write_text(validator)
         with self.part.open("ab" if have else "wb") as file:
             for chunk in response.iter_content(_CHUNK):
+                if file.tell() + len(chunk) > self.max_bytes or (total or 0) > self.max_bytes:
+                    self.forget()
+                    raise DownloadError(
+                        f"{response.url}: the file is larger than the {self.max_bytes} bytes it may have."
+                    )
+                if time.monotonic() > self._deadline:
+                    raise DownloadError(
+                        f"{response.url}: not finished after {self.max_seconds:g} seconds. Run the same again: it goes "
+                        f"on with what is in {self.part}."
+                    )
                 file.write(chunk)
                 self.report(file.tell(), total)
         if total is not None and self._size() < total:

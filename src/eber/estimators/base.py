@@ -36,11 +36,12 @@ from eber.estimators.validation import (
     check_finite,
     check_widths,
     plain,
+    warn_of_lost_digits,
 )
 from eber.exceptions import NonFiniteLossError
 from eber.nn.image_extractor import ConvolutionalExtractor
 from eber.objectives.base import Batch, Objective
-from eber.training import History, TrainingSettings, isolated_torch, steps_in, train
+from eber.training import History, TrainingSettings, isolated_torch, prepare_inference, steps_in, train
 
 STACK_ELEMENTS = 1 << 19
 """Largest array of a training step for all fits side by side: beyond it there is nothing left to gain."""
@@ -148,7 +149,7 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
             fit_members(self, X, y, environments)
             return self
         seed = self._draw_seed()
-        with isolated_torch(seed, self.n_threads) as generator:
+        with isolated_torch(seed, self.n_threads, self._draws_globally) as generator:
             job = self._begin(X, y, environments, seed, generator)
             (outcome,) = train_jobs([job])
         job.complete(outcome)
@@ -176,7 +177,8 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         e = attributes.pop("environment_index", np.zeros(len(X), dtype=np.int64))
         data = Batch(torch.from_numpy(X), torch.from_numpy(encoded), torch.from_numpy(e))
         data = self._prepare(data, len(attributes.get("environments_", ())))
-        module = self._build(attributes)
+        # A generator for the first weights alone; code of the user's own knows only torch's, which it has for itself.
+        module = self._build(attributes, None if self._draws_globally else torch.Generator().manual_seed(seed))
         if self.centre_features:
             for extractor in _convolutional(module):
                 extractor.centre(data.x)
@@ -227,6 +229,7 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted classifier to a folder: weights as safetensors, the rest as JSON. Nothing is pickled."""
         check_is_fitted(self)
+        prepare_inference()
         save_estimator(self, path)
 
     @classmethod
@@ -243,7 +246,7 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         """Number of columns of `transform`, for `get_feature_names_out`."""
 
     def _validate_X(self, X: Any, *, y: Any = None, reset: bool) -> NDArray[np.float32]:
-        images = self.featurizer not in ("linear", "mlp")
+        given, images = X, self.featurizer not in ("linear", "mlp")
         options: dict[str, Any] = {"dtype": np.float32, "ensure_all_finite": False, "allow_nd": images}
         # A cast of 1e300 to float32 overflows to infinity, which check_finite then reports with its column.
         with np.errstate(over="ignore"):
@@ -252,7 +255,10 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
                 X, _ = validate_data(self, X, y, reset=True, y_numeric=False, **options)
             else:
                 X = validate_data(self, X, reset=False, **options)
-        check_finite(X, getattr(self, "feature_names_in_", None))
+        names = getattr(self, "feature_names_in_", None)
+        check_finite(X, names)
+        if reset:
+            warn_of_lost_digits(given, names)
         if not reset and X.shape[1:] != self.input_shape_:
             raise ValueError(
                 f"X has rows of shape {X.shape[1:]}, but {type(self).__name__} was fitted on {self.input_shape_}."
@@ -263,6 +269,7 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
     def _features(self, X: Any) -> torch.Tensor:
         """Validated rows for inference, float64."""
         check_is_fitted(self)
+        prepare_inference()
         return torch.from_numpy(self._validate_X(X, reset=False)).double()
 
     def _check_parameters(self) -> None:
@@ -287,12 +294,17 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         return data
 
     @abstractmethod
-    def _build(self, attributes: dict[str, Any]) -> nn.Module:
-        """The module to train."""
+    def _build(self, attributes: dict[str, Any], generator: torch.Generator | None = None) -> nn.Module:
+        """The module to train, with its first weights from a generator, or from torch's global one."""
 
     @abstractmethod
     def _objective(self, jobs: Sequence[FitJob]) -> Objective:
         """The objective for jobs of this kind that are trained side by side."""
+
+    @property
+    def _draws_globally(self) -> bool:
+        """Whether modules of the user's own take part in the fit, which may draw from torch's global generator."""
+        return callable(self.featurizer)
 
     @property
     def _stackable(self) -> bool:

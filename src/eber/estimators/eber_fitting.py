@@ -45,7 +45,7 @@ class EBERFitting(EnvironmentClassifier):
         log_weights = supplied_weights(self.training_weights, data.x, n_environments)
         return data if log_weights is None else Batch(data.x, data.y, data.e, log_weights.float())
 
-    def _build(self, attributes: dict[str, Any]) -> nn.Module:
+    def _build(self, attributes: dict[str, Any], generator: torch.Generator | None = None) -> nn.Module:
         K, m = len(attributes["classes_"]), len(attributes["environments_"])
         latent_dim = attributes["latent_dim_"] = K - 1 if self.latent_dim == "auto" else int(self.latent_dim)
         if self.expectation == "quadrature" and latent_dim > MAX_QUADRATURE_DIM:
@@ -59,7 +59,7 @@ class EBERFitting(EnvironmentClassifier):
             raise ValueError("prediction='expansion' needs a linear decoder: leave decoder_hidden_dims empty.")
         if self.prediction != "auto" or method == "quadrature":
             integration_rule(latent_dim, self.prediction, self.prediction_points, seed=0)
-        return self._networks(attributes["input_shape_"], K, m, latent_dim)
+        return self._networks(attributes["input_shape_"], K, m, latent_dim, generator)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -148,7 +148,12 @@ class EBERFitting(EnvironmentClassifier):
         return ModelByModel(EBERObjective(self.objective, rule, **weights))
 
     def _networks(
-        self, input_shape: Sequence[int], n_classes: int, n_environments: int, latent_dim: int
+        self,
+        input_shape: Sequence[int],
+        n_classes: int,
+        n_environments: int,
+        latent_dim: int,
+        generator: torch.Generator | None,
     ) -> EBERNetworks:
         gain = self.environment_gain
         if gain == "auto":
@@ -168,10 +173,12 @@ class EBERFitting(EnvironmentClassifier):
             latent_bounds=None if self.latent_bounds is None else (self.latent_bounds[0], self.latent_bounds[1]),
             learn_posterior=not callable(self.posteriors),
             n_observed=n_environments if self.pseudo_environments else None,
+            generator=generator,
         )
 
     def _module(self) -> nn.Module:
-        return self._networks(self.input_shape_, len(self.classes_), len(self.environments_), self.latent_dim_)
+        sizes = len(self.classes_), len(self.environments_), self.latent_dim_
+        return self._networks(self.input_shape_, *sizes, torch.Generator())
 
     def _finish(self, module: nn.Module, data: Batch, attributes: dict[str, Any]) -> dict[str, Any]:
         assert isinstance(module, EBERNetworks)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,11 +23,20 @@ import torch
 from torch import nn
 
 import eber
-from eber.estimators.load_checks import answer_one_row, check_points, check_sizes
+from eber.estimators.load_checks import (
+    answer_one_row,
+    check_description,
+    check_points,
+    check_weights,
+    describe_networks,
+    most_bytes,
+)
 from eber.exceptions import ModelFileError
-from eber.io.checksummed_json import encode_checksummed, read_checksummed
-from eber.io.files import sole_writer, write_atomically
+from eber.io.checksummed_json import encode_checksummed, is_of_format, read_checksummed
+from eber.io.files import read_regular, sole_writer, sweep_temporaries, write_atomically
+from eber.io.named_parts import JOURNAL, begun_parts, new_part
 from eber.io.plain_data import from_json, to_json
+from eber.training import global_generator, prepare_inference
 
 if TYPE_CHECKING:
     from eber.estimators.base import EnvironmentClassifier
@@ -33,6 +44,7 @@ if TYPE_CHECKING:
 FORMAT = "eber-model"
 FORMAT_VERSION = 1
 MANIFEST = "model.json"
+_WEIGHTS = re.compile(r"weights-[0-9a-f]{16}\.safetensors")
 
 Classifier = TypeVar("Classifier", bound="EnvironmentClassifier")
 
@@ -101,17 +113,46 @@ def save_estimator(estimator: EnvironmentClassifier, path: str | os.PathLike[str
     write_files(Path(path), encode_estimator(estimator))
 
 
-def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write what `encode_estimator` gave, and remove the weights of an earlier model."""
+def write_files(folder: Path, files: Mapping[str, bytes], format_: str = FORMAT, version: int = FORMAT_VERSION) -> None:
+    """Write what `encode_files` gave, and remove the weights of an earlier model; other files are left alone."""
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(f"{folder} is a file: a model is a folder; give another name, or remove the file.")
+    if (folder / MANIFEST).exists() and not is_of_format(folder / MANIFEST, format_):
+        raise FileExistsError(f"{folder / MANIFEST} is not of a model that was saved here; give another folder.")
     folder.mkdir(parents=True, exist_ok=True)
     with sole_writer(folder):
-        for name, data in files.items():
-            write_atomically(folder / name, data)
-        for stale in folder.glob("weights-*.safetensors"):
-            if stale.name not in files:
-                stale.unlink()
+        (weights,) = (name for name in files if name != MANIFEST)
+        named = partial(_named_weights, folder, format_, version)
+        with new_part(folder, weights, _WEIGHTS, named, lambda path: path.unlink(True)):
+            for name, data in files.items():
+                write_atomically(folder / name, data)
+
+
+def remove_files(folder: Path, format_: str = FORMAT, version: int = FORMAT_VERSION) -> None:
+    """Remove what `write_files` wrote, and the folder where nothing else is in it."""
+    if folder.is_symlink():
+        folder.unlink()
+        return
+    if not folder.is_dir():
+        return
+    sweep_temporaries(folder)
+    parts = [
+        part
+        for part in (_named_weights(folder, format_, version), *begun_parts(folder))
+        if part and _WEIGHTS.fullmatch(part)
+    ]
+    for name in (*parts, MANIFEST, JOURNAL, ".lock"):
+        (folder / name).unlink(missing_ok=True)
+    with suppress(OSError):  # somebody keeps files of his own in it
+        folder.rmdir()
+
+
+def _named_weights(folder: Path, format_: str, version: int) -> str | None:
+    """The weights of the model that a folder holds, if it holds one."""
+    try:
+        return str(read_manifest(folder, format_, version)["weights"]["file"])
+    except (ModelFileError, LookupError, TypeError):
+        return None
 
 
 def load_estimator(
@@ -119,12 +160,13 @@ def load_estimator(
 ) -> Classifier:
     """Read a classifier of class `cls` from the folder `path`."""
     folder = Path(path)
+    prepare_inference()
     content = read_manifest(folder, FORMAT, FORMAT_VERSION)
     if content.get("class") != cls.__name__:
         held = content.get("class")
         raise ModelFileError(f"{folder} holds a model of class {held}, not {cls.__name__}: load it with that class.")
     with refusing_nonsense(folder, cls.__name__):
-        return restore(cls, content, read_weights(folder, content["weights"]), featurizer, folder)
+        return restore(cls, content, lambda limit: read_weights(folder, content["weights"], limit), featurizer, folder)
 
 
 @contextmanager
@@ -144,31 +186,49 @@ def refusing_nonsense(folder: Path, name: str) -> Iterator[None]:
 def restore(
     cls: type[Classifier],
     content: dict[str, Any],
-    weights: dict[str, torch.Tensor],
+    read: Callable[[int], dict[str, torch.Tensor]],
     featurizer: Callable[..., nn.Module] | None,
     folder: Path,
 ) -> Classifier:
-    """The classifier that `describe` described."""
-    fit_parameters = _parameters_from_json(content["fit_parameters"], featurizer, folder)
-    estimator = _with_attributes(cls(**fit_parameters), content["attributes"])
-    if estimator.n_members == 1:
-        _fill(estimator, weights)
-    else:
+    """The classifier that `describe` described.
+
+    Parameters
+    ----------
+    read : callable
+        The largest number of bytes that weights of these networks can have -> the weights by name.
+    """
+    estimator = _described(cls, content, featurizer, folder)
+    singles, prefixes = [estimator], [""]
+    if estimator.n_members > 1:
         if len(content["members"]) != estimator.n_members:
             raise ValueError(f"it has {len(content['members'])} members, not {estimator.n_members}")
-        estimator.members_ = [
-            _load_member(cls, entry, featurizer, folder, with_prefix(weights, _prefix(i)))
-            for i, entry in enumerate(content["members"])
-        ]
-    answer_one_row(estimator)
+        singles = [_described(cls, entry, featurizer, folder) for entry in content["members"]]
+        prefixes = [_prefix(i) for i in range(len(singles))]
+        estimator.members_ = singles
+    for single in singles:
+        check_description(single)
+    networks = [describe_networks(single) for single in singles]
+    weights = read(sum(most_bytes(single, module) for single, module in zip(singles, networks, strict=True)))
+    for single, module, prefix in zip(singles, networks, prefixes, strict=True):
+        own = with_prefix(weights, prefix)
+        check_weights(module, own)
+        _fill(single, own)
+        answer_one_row(single)
+    if estimator.n_members > 1:
+        answer_one_row(estimator)
     estimator.set_params(**_parameters_from_json(content["parameters"], featurizer, folder))
     check_points(estimator)
     estimator._validate_params()
     return estimator
 
 
-def _with_attributes(estimator: Classifier, attributes: dict[str, Any]) -> Classifier:
-    for key, value in attributes.items():
+def _described(
+    cls: type[Classifier], entry: dict[str, Any], featurizer: Callable[..., nn.Module] | None, folder: Path
+) -> Classifier:
+    """A classifier with all that was learned but the networks."""
+    estimator = cls(**_parameters_from_json(entry["fit_parameters"], featurizer, folder))
+    estimator._validate_params()
+    for key, value in entry["attributes"].items():
         if not key.endswith("_") or key.startswith("_"):
             raise ValueError(f"{key!r} is nothing that a fit learns")
         setattr(estimator, key, estimator._restore(key, from_json(value)))
@@ -178,25 +238,11 @@ def _with_attributes(estimator: Classifier, attributes: dict[str, Any]) -> Class
 
 def _fill(estimator: EnvironmentClassifier, weights: dict[str, torch.Tensor]) -> None:
     """Build the networks of a single fit and give them their weights."""
-    check_sizes(estimator, weights)
-    module = estimator._module().double()
+    with global_generator(seed=0) if estimator._draws_globally else nullcontext():
+        module = estimator._module().double()
     module.load_state_dict(weights)
     module.eval()
     estimator.module_ = module
-
-
-def _load_member(
-    cls: type[Classifier],
-    entry: dict[str, Any],
-    featurizer: Callable[..., nn.Module] | None,
-    folder: Path,
-    weights: dict[str, torch.Tensor],
-) -> Classifier:
-    parameters = _parameters_from_json(entry["fit_parameters"], featurizer, folder)
-    member = _with_attributes(cls(**parameters), entry["attributes"])
-    _fill(member, weights)
-    answer_one_row(member)
-    return member
 
 
 def with_prefix(weights: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
@@ -225,11 +271,13 @@ def read_manifest(folder: Path, format_: str, version: int) -> dict[str, Any]:
         raise ModelFileError(f"{folder} holds no saved model: there is no {MANIFEST} in it.") from error
 
 
-def read_weights(folder: Path, entry: dict[str, str]) -> dict[str, torch.Tensor]:
-    """The arrays of a model folder, by name."""
+def read_weights(folder: Path, entry: dict[str, str], limit: int) -> dict[str, torch.Tensor]:
+    """The arrays of a model folder, by name; a file of more bytes is not looked at."""
     file = folder / Path(entry["file"]).name
     try:
-        data = file.read_bytes()
+        data = read_regular(file, limit)
+    except ValueError as error:
+        raise ModelFileError(str(error)) from error
     except OSError as error:
         raise ModelFileError(f"{file} is missing or cannot be read; the saved model is incomplete.") from error
     if hashlib.sha256(data).hexdigest() != entry["sha256"]:

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from torch import nn
 
-from eber.exceptions import EnvironmentWarning, warn_user
+from eber.exceptions import EnvironmentWarning, FitWarning, warn_user
 
 MAX_LISTED = 5
 """A message names no more environments or classes than this."""
@@ -36,6 +36,31 @@ def check_batches(module: nn.Module, n_rows: int, batch_size: int) -> None:
         raise ValueError(
             f"With {n_rows} rows in batches of {batch_size} a batch has one row, over which the featurizer's batch "
             "normalisation cannot be taken. Choose another batch_size."
+        )
+
+
+KEPT_STEPS = 100
+"""Different values of a column that float32 must have room for between the least and the largest of it."""
+
+
+def warn_of_lost_digits(X: Any, names: Any) -> None:
+    """Say which columns vary by less than float32, in which is fitted, can tell apart at their size.
+
+    A column such as 1e8 + y, or a Julian date, is nearly constant then, and what it says is lost.
+    """
+    values = np.asarray(X)
+    if values.ndim != 2 or values.dtype not in (np.float64, np.int64) or len(values) == 0:
+        return
+    low, high = values.min(0).astype(np.float64), values.max(0).astype(np.float64)
+    size = np.maximum(np.abs(low), np.abs(high))
+    lost = np.flatnonzero((high > low) & (high - low < KEPT_STEPS * np.finfo(np.float32).eps * size))
+    if len(lost):
+        first = lost[0] if names is None else repr(str(names[lost[0]]))
+        warn_user(
+            f"Column {first} of X goes from {low[lost[0]]:.17g} to {high[lost[0]]:.17g}: fits are in float32, which "
+            f"has fewer than {KEPT_STEPS} different values in between ({len(lost)} such "
+            f"{'column' if len(lost) == 1 else 'columns'}). Subtract its mean first.",
+            FitWarning,
         )
 
 

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from eber.datasets.base import MultiEnvironmentData
 from eber.datasets.colored_mnist import POOLED_MIXTURE, TEST_MIXTURE, label_rule, load_colored_mnist
+from eber.experiments.data_files import DataFiles
 from eber.experiments.data_paper import COLORED_MNIST
 from eber.experiments.data_task import ABLATIONS, FIT_PARAMETERS, DataTask, Split
 from eber.experiments.figures.agreement_figure import agreement_figures
 from eber.experiments.figures.assignment_figure import assignment_figures
-from eber.experiments.fingerprint import fingerprint_files
 from eber.methods import paper_methods
 from eber.runs.cell import Cell, CellResult
 from eber.runs.figure import ReportFigure
@@ -49,17 +49,13 @@ def _rule(mixture: ArrayLike, test: MultiEnvironmentData) -> NDArray[np.float64]
 ORACLES = {"pooled marginal rule": pooled_marginal_rule, "test environment's own rule": own_rule}
 # No audit: training and test images are drawn from the two parts of MNIST, which have no image in common by making,
 # and the distance between pixels says little about who wrote a digit.
-TASK = DataTask(split, "cnn", METRICS, oracles=ORACLES, audit=None)
+FILES = DataFiles("mnist", ("*-ubyte", "*-ubyte.gz"), "mnist")
+TASK = DataTask(split, FILES, "cnn", METRICS, oracles=ORACLES, audit=None)
 
 
 def run_cell(cell: Cell) -> Steps[CellResult]:
     """Fit one method on the six training environments, score it on the test environment."""
     return TASK.run(cell)
-
-
-def fingerprint(data_dir: Path) -> str:
-    """Of the four idx files."""
-    return fingerprint_files(data_dir, "mnist", ("*-ubyte", "*-ubyte.gz"), "mnist")
 
 
 def figures(results: Results) -> Sequence[ReportFigure]:
@@ -100,5 +96,5 @@ EXPERIMENT = Experiment(
     paper={"baseline": COLORED_MNIST},
     figures=figures,
     discussion=Path(__file__).with_suffix(".md"),
-    fingerprint=fingerprint,
+    fingerprint=FILES.fingerprint,
 )

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from eber.datasets.base import MultiEnvironmentData
 from eber.estimators import PAPER_FORM, EBERClassifier, ERMClassifier
 from eber.evaluation.metrics import score
+from eber.experiments.data_files import DataFiles
 from eber.experiments.parametric import ERM_SAME_RECIPE
 from eber.leaks.audit import LeakAudit, leak_audit
 from eber.methods import find_method
@@ -88,6 +89,8 @@ class DataTask:
     ----------
     split : callable
         Parameters, data folder and seed -> training and held-out data, not yet prepared.
+    files : DataFiles
+        What `split` reads.
     featurizer : str
     metrics : tuple of str
     prepare : Preparation
@@ -103,6 +106,7 @@ class DataTask:
     """
 
     split: Callable[[Mapping[str, Any], Path, int], Split]
+    files: DataFiles
     featurizer: str
     metrics: tuple[str, ...]
     prepare: Preparation = unchanged
@@ -114,7 +118,13 @@ class DataTask:
         """Fit one method on the training environments, score it on the held-out one."""
         if cell.data_dir is None:
             raise ValueError(f"Experiment {cell.experiment!r} reads data files: say in which folder they are.")
-        raw_train, raw_test = self.split(cell.parameters, cell.data_dir, cell.seed)
+        self.files.require_unchanged(cell.data_dir, cell.data)
+        result = yield from self._compute(cell, cell.data_dir)
+        self.files.require_unchanged(cell.data_dir, cell.data)
+        return result
+
+    def _compute(self, cell: Cell, data_dir: Path) -> Steps[CellResult]:
+        raw_train, raw_test = self.split(cell.parameters, data_dir, cell.seed)
         if self.oracles and cell.method in self.oracles:
             return self._run_oracle(cell.method, raw_test)
         rows = self if cell.method in ABLATIONS or find_method(cell.method).is_network else self._on_flat_rows()

@@ -14,12 +14,12 @@ from sklearn.preprocessing import StandardScaler
 from eber.datasets.base import MultiEnvironmentData
 from eber.datasets.microbiome import COHORTS, load_microbiome, log_abundance
 from eber.estimators import EBERClassifier
+from eber.experiments.data_files import DataFiles
 from eber.experiments.data_paper import MICROBIOME
 from eber.experiments.data_task import ABLATIONS, FIT_PARAMETERS, Analysis, DataTask, Split, learned_on_training
 from eber.experiments.figures.agreement_figure import agreement_figures
 from eber.experiments.figures.assignment_figure import assignment_figures
 from eber.experiments.figures.leak_figure import draw_leak, draw_neighbours
-from eber.experiments.fingerprint import fingerprint_files
 from eber.leaks.audit import LeakAudit, leak_audit
 from eber.methods import paper_methods
 from eber.runs.cell import Cell, CellResult
@@ -75,17 +75,15 @@ def nearest_neighbours(classifier: EBERClassifier, train: MultiEnvironmentData, 
     )
 
 
-TASK = DataTask(split, "linear", METRICS, learned_on_training(StandardScaler), analyse=nearest_neighbours, audit=audit)
+FILES = DataFiles("microbiome", ("crc_*",), "microbiome")
+TASK = DataTask(
+    split, FILES, "linear", METRICS, learned_on_training(StandardScaler), analyse=nearest_neighbours, audit=audit
+)
 
 
 def run_cell(cell: Cell) -> Steps[CellResult]:
     """Fit one method on the training cohorts, score it on the held-out one."""
     return TASK.run(cell)
-
-
-def fingerprint(data_dir: Path) -> str:
-    """Of the cohorts' tables and archives."""
-    return fingerprint_files(data_dir, "microbiome", ("crc_*",), "microbiome")
 
 
 def figures(results: Results) -> Sequence[ReportFigure]:
@@ -152,5 +150,5 @@ EXPERIMENT = Experiment(
     paper={PAPER_SPLIT: MICROBIOME},
     figures=figures,
     discussion=Path(__file__).with_suffix(".md"),
-    fingerprint=fingerprint,
+    fingerprint=FILES.fingerprint,
 )

@@ -11,12 +11,12 @@ from sklearn.preprocessing import StandardScaler
 
 from eber.datasets.base import MultiEnvironmentData
 from eber.datasets.quasar import FILE_NAMES, LATITUDE_BINS, LONGITUDE_BINS, load_quasar, most_shifted_environment
+from eber.experiments.data_files import DataFiles
 from eber.experiments.data_paper import QUASAR
 from eber.experiments.data_task import ABLATIONS, FIT_PARAMETERS, DataTask, Split, learned_on_training
 from eber.experiments.figures.agreement_figure import agreement_figures
 from eber.experiments.figures.assignment_figure import assignment_figures
 from eber.experiments.figures.feature_figure import draw_assigned_features
-from eber.experiments.fingerprint import fingerprint_files
 from eber.methods import paper_methods
 from eber.runs.cell import Cell, CellResult
 from eber.runs.figure import ReportFigure
@@ -40,17 +40,13 @@ def split(parameters: Mapping[str, Any], data_dir: Path, seed: int) -> Split:
     return data.split(most_shifted_environment(data) if held_out == MAX_SHIFTED else held_out)
 
 
-TASK = DataTask(split, "mlp", METRICS, learned_on_training(StandardScaler))
+FILES = DataFiles("sdss", FILE_NAMES, "quasar")
+TASK = DataTask(split, FILES, "mlp", METRICS, learned_on_training(StandardScaler))
 
 
 def run_cell(cell: Cell) -> Steps[CellResult]:
     """Fit one method on four regions, score it on the fifth."""
     return TASK.run(cell)
-
-
-def fingerprint(data_dir: Path) -> str:
-    """Of the table of objects."""
-    return fingerprint_files(data_dir, "sdss", FILE_NAMES, "quasar")
 
 
 def figures(results: Results) -> Sequence[ReportFigure]:
@@ -109,5 +105,5 @@ EXPERIMENT = Experiment(
     paper={"latitude": QUASAR},
     figures=figures,
     discussion=Path(__file__).with_suffix(".md"),
-    fingerprint=fingerprint,
+    fingerprint=FILES.fingerprint,
 )

@@ -9,11 +9,11 @@ from typing import Any
 
 from eber.datasets.base import MultiEnvironmentData
 from eber.datasets.sepsis import load_sepsis, sepsis_preprocessing
+from eber.experiments.data_files import DataFiles
 from eber.experiments.data_paper import SEPSIS
 from eber.experiments.data_task import ABLATIONS, FIT_PARAMETERS, DataTask, Split, learned_on_training
 from eber.experiments.figures.agreement_figure import agreement_figures
 from eber.experiments.figures.assignment_figure import assignment_figures
-from eber.experiments.fingerprint import fingerprint_files
 from eber.methods import paper_methods
 from eber.runs.cell import Cell, CellResult
 from eber.runs.figure import ReportFigure
@@ -42,17 +42,13 @@ def split(parameters: Mapping[str, Any], data_dir: Path, seed: int) -> Split:
     return data.split(parameters["held_out"])
 
 
-TASK = DataTask(split, "mlp", METRICS, learned_on_training(sepsis_preprocessing))
+FILES = DataFiles("sepsis", ("*.parquet", "*.zip", "*.psv"), "sepsis")
+TASK = DataTask(split, FILES, "mlp", METRICS, learned_on_training(sepsis_preprocessing))
 
 
 def run_cell(cell: Cell) -> Steps[CellResult]:
     """Fit one method on five environments, score it on the sixth."""
     return TASK.run(cell)
-
-
-def fingerprint(data_dir: Path) -> str:
-    """Of the hourly records."""
-    return fingerprint_files(data_dir, "sepsis", ("*.parquet", "*.zip", "*.psv"), "sepsis")
 
 
 def figures(results: Results) -> Sequence[ReportFigure]:
@@ -101,5 +97,5 @@ EXPERIMENT = Experiment(
     paper={PAPER_SPLIT: SEPSIS, LONGER_STAYS: SEPSIS},
     figures=figures,
     discussion=Path(__file__).with_suffix(".md"),
-    fingerprint=fingerprint,
+    fingerprint=FILES.fingerprint,
 )

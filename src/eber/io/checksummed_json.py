@@ -9,16 +9,28 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from eber.io.files import read_regular
+
 _BEFORE_CONTENT, _AFTER_CONTENT = b',\n "content": ', b"\n}"
+MAX_BYTES = 64 << 20
+"""Of such a file."""
 
 
 def encode_checksummed(content: Mapping[str, Any], format_: str, version: int) -> bytes:
     """The file's bytes."""
     return _document(_encode(content), format_, version)
+
+
+def is_of_format(path: Path, format_: str) -> bool:
+    """Whether a file begins as those of a format do, so that it may be replaced by another of them, damaged or not."""
+    start = re.compile(rb'\s*\{\s*"format":\s*"' + re.escape(format_.encode()) + b'"')
+    with path.open("rb") as file:
+        return start.match(file.read(200)) is not None
 
 
 def read_checksummed(
@@ -39,11 +51,14 @@ def read_checksummed(
         Where there is no such file.
     """
     try:
-        data = path.read_bytes()
-        document = json.loads(data)
+        data = read_regular(path, MAX_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         raise
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
+        raise error_class(f"{path} cannot be read ({error}). {advice}") from error
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError) as error:
         raise error_class(f"{path} is not readable JSON; it is truncated or altered. {advice}") from error
     if not isinstance(document, dict) or document.get("format") != format_:
         raise error_class(f"{path} is not a file of the format {format_!r}. {advice}")

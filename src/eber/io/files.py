@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import os
 import re
 import secrets
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,16 +29,43 @@ def write_atomically(path: Path, content: bytes | str) -> None:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
+def read_regular(path: Path, limit: int) -> bytes:
+    """The content of an ordinary file of at most so many bytes.
+
+    Pipes, which may never end or never begin, and devices are refused without waiting for them.
+
+    Raises
+    ------
+    ValueError
+        Where it is none, or larger.
+    """
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError(f"{path} is no ordinary file.")
+        if status.st_size > limit:
+            raise ValueError(f"{path} is larger than the {limit} bytes that such a file may have.")
+        return file.read(status.st_size)  # and no more, should it be growing
+
+
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A name beside `path` to write to; when the block ends well, what stands there takes the place of `path`.
 
-    When it does not, nothing is left of it, and an error of the system says which file could not be written.
+    When it does not, nothing is left of it, and an error of the system says which file could not be written. The new
+    file may be read and written by those who might the old one, from its first byte on. Links are treated as `rename`
+    treats them: the link itself is replaced by the file, and what it pointed to stays as it was.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
+        mode = _mode(path)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600)
+        os.close(descriptor)
         yield temporary
         _sync(temporary)
+        if mode is not None:
+            temporary.chmod(mode)
         os.replace(temporary, path)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
@@ -110,9 +139,12 @@ def _acquire(path: Path, wait: bool) -> int | None:
 
     while True:
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        except OSError as error:  # it is the folder that cannot be written to, and the folder that the user knows
-            raise OSError(error.errno, os.strerror(error.errno or 0), str(path.parent)) from error
+            # Not through a link, which somebody may have put there to have a file made elsewhere.
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+        except OSError as error:
+            # Else it is the folder that cannot be written to, and the folder that the user knows.
+            place = path if error.errno == errno.ELOOP else path.parent
+            raise OSError(error.errno, os.strerror(error.errno or 0), str(place)) from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             # The previous holder may have removed the file between our open and our lock: a lock on a file that has
@@ -122,15 +154,26 @@ def _acquire(path: Path, wait: bool) -> int | None:
         except BlockingIOError:
             os.close(descriptor)
             return None
+        except OSError as error:  # "no locks available", which does not say where
+            os.close(descriptor)
+            raise OSError(error.errno, os.strerror(error.errno or 0), str(path.parent)) from error
         except BaseException:
             os.close(descriptor)
             raise
         os.close(descriptor)
 
 
+def _mode(path: Path) -> int | None:
+    """The permissions of what stands under a name, also behind a link; None where there is nothing."""
+    try:
+        return stat.S_IMODE(path.stat().st_mode)
+    except OSError:
+        return None
+
+
 def _is_named(descriptor: int, path: Path) -> bool:
     try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
     except FileNotFoundError:
         return False
 

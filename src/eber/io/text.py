@@ -14,6 +14,11 @@ def shortened(value: object) -> str:
     return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]}..."
 
 
+def printable(text: str) -> str:
+    """The text with what would move a cursor, change colours or turn the direction of writing made visible."""
+    return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
+
+
 def file_name(text: str, between: str = "-") -> str:
     """A name that every file system takes: what is no letter, digit, ".", "_" or "=" becomes `between`."""
     return re.sub(rf"[^A-Za-z0-9._={between}]+", between, text)

@@ -31,6 +31,8 @@ class EBERNetworks(nn.Module):
         Soft bounds on mu and on log sigma; `None` for none.
     learn_posterior : bool
         False when q(z; x, y, e) is supplied; there is no g then.
+    generator : torch.Generator, optional
+        What initial weights are drawn from; torch's global generator when not given.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class EBERNetworks(nn.Module):
         latent_bounds: tuple[float, float] | None = None,
         learn_posterior: bool = True,
         n_observed: int | None = None,
+        generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
 
@@ -62,6 +65,7 @@ class EBERNetworks(nn.Module):
                 hidden_dims=hidden_dims,
                 representation_dim=representation_dim,
                 input_scale=input_scale,
+                generator=generator,
             )
 
         self.n_classes, self.n_environments, self.latent_dim = n_classes, n_environments, latent_dim
@@ -72,9 +76,11 @@ class EBERNetworks(nn.Module):
         self.g = network((n_classes, n_environments), 2 * latent_dim) if learn_posterior else None
         self.f0 = network((n_environments,), n_classes)
         self.h = network((), n_environments)
-        self.f1 = multilayer(latent_dim, decoder_hidden_dims, n_classes)
+        self.f1 = multilayer(latent_dim, decoder_hidden_dims, n_classes, generator)
         # log p(observed environment given pseudo-environment), up to a constant; random, to break their symmetry.
-        self.membership = None if n_observed is None else nn.Parameter(torch.randn(n_environments, n_observed) / 4)
+        self.membership = None
+        if n_observed is not None:
+            self.membership = nn.Parameter(torch.randn(n_environments, n_observed, generator=generator) / 4)
         if zero_environment_head:
             nn.init.zeros_(self.h.head.weight)
             nn.init.zeros_(self.h.head.bias)

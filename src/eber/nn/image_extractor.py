@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from eber.nn.initial_weights import convolution, linear
+
 IMAGES_AT_ONCE = 128
 CENTRING_IMAGES = 1024
 """Images from which the centre of the pooled features is worked out."""
@@ -34,21 +36,27 @@ class ConvolutionalExtractor(nn.Module):
     pooling are twice as fast on a CPU.
     """
 
-    def __init__(self, image_shape: Sequence[int], representation_dim: int, channels: Sequence[int] = (16, 32)) -> None:
+    def __init__(
+        self,
+        image_shape: Sequence[int],
+        representation_dim: int,
+        channels: Sequence[int] = (16, 32),
+        generator: torch.Generator | None = None,
+    ) -> None:
         super().__init__()
         depth, height, width = image_shape
         if height < 4 or width < 4:
             raise ValueError(f"The 'cnn' featurizer pools twice: images must be at least 4x4, got {height}x{width}.")
         width_pooled = channels[1] * (height // 4) * (width // 4)
         self.layers = nn.Sequential(
-            nn.Conv2d(depth, channels[0], 3, padding=1),
+            convolution(depth, channels[0], generator),
             nn.MaxPool2d(2),
             nn.ReLU(inplace=True),
-            nn.Conv2d(channels[0], channels[1], 3, padding=1),
+            convolution(channels[0], channels[1], generator),
             nn.MaxPool2d(2),
             nn.ReLU(inplace=True),
             CentredFlatten(width_pooled),
-            nn.Linear(width_pooled, representation_dim),
+            linear(width_pooled, representation_dim, generator),
             nn.ReLU(),
         )
 

@@ -18,6 +18,7 @@ from torch.nn import functional as F
 
 from eber.nn.conditional_mlp import ConditionalMLP, MLPLayout, StackedMLP, single_mlp
 from eber.nn.image_extractor import ConvolutionalExtractor
+from eber.nn.initial_weights import linear
 from eber.nn.stack import ModuleStack
 
 Featurizer = str | Callable[..., nn.Module]
@@ -44,6 +45,8 @@ class ConditionalNetwork(nn.Module):
     out_features : int
     input_scale : float
         Factor on the initial weights that see x, so that y and e are heard from the start.
+    generator : torch.Generator, optional
+        What initial weights are drawn from; torch's global generator when not given.
     """
 
     def __init__(
@@ -55,27 +58,28 @@ class ConditionalNetwork(nn.Module):
         representation_dim: int | None,
         out_features: int,
         input_scale: float = 1.0,
+        generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
         self.extractor = extractor
         self.contexts = tuple(contexts)
         widths = [*hidden_dims, *([] if representation_dim is None else [representation_dim])]
         self.linear_representation = representation_dim is not None
-        self.first = nn.Linear(in_features, widths[0]) if widths else None
+        self.first = linear(in_features, widths[0], generator) if widths else None
         self.tables = nn.ParameterList([nn.Parameter(torch.empty(widths[0], size)) for size in contexts if widths])
-        self.layers = nn.ModuleList([nn.Linear(a, b) for a, b in pairwise(widths)])
+        self.layers = nn.ModuleList([linear(a, b, generator) for a, b in pairwise(widths)])
         n_heads = 1 if widths else math.prod(contexts)
-        self.head = nn.Linear(widths[-1] if widths else in_features, out_features * n_heads)
-        self._initialise_first_layer(in_features, input_scale)
+        self.head = linear(widths[-1] if widths else in_features, out_features * n_heads, generator)
+        self._initialise_first_layer(in_features, input_scale, generator)
 
-    def _initialise_first_layer(self, in_features: int, input_scale: float) -> None:
+    def _initialise_first_layer(self, in_features: int, input_scale: float, generator: torch.Generator | None) -> None:
         """PyTorch's default for one layer on the concatenation [x; y; e], with the block that sees x scaled."""
         if self.first is None:
             return
         bound = 1 / math.sqrt(max(1, in_features + sum(self.contexts)))
         with torch.no_grad():
             for weight in (self.first.weight, self.first.bias, *self.tables):
-                weight.uniform_(-bound, bound)
+                weight.uniform_(-bound, bound, generator=generator)
             self.first.weight.mul_(input_scale)
 
     def features(self, x: Tensor) -> Tensor:
@@ -131,6 +135,7 @@ def build_network(
     hidden_dims: Sequence[int],
     representation_dim: int,
     input_scale: float = 1.0,
+    generator: torch.Generator | None = None,
 ) -> ConditionalNetwork:
     """A conditional network on the named extractor.
 
@@ -140,7 +145,7 @@ def build_network(
     features. A head on features and one-hot contexts together could not make y and e interact with x, and a hidden
     layer between them learns to only slowly.
     """
-    common: dict[str, Any] = {"out_features": out_features, "input_scale": input_scale}
+    common: dict[str, Any] = {"out_features": out_features, "input_scale": input_scale, "generator": generator}
     if featurizer in ("linear", "mlp"):
         if len(input_shape) != 1:
             raise ValueError(
@@ -155,7 +160,7 @@ def build_network(
                 f"The 'cnn' featurizer needs images of shape (rows, channels, height, width), got rows of shape "
                 f"{tuple(input_shape)}."
             )
-        extractor: nn.Module = ConvolutionalExtractor(input_shape, representation_dim)
+        extractor: nn.Module = ConvolutionalExtractor(input_shape, representation_dim, generator=generator)
     elif callable(featurizer):
         extractor = _custom_extractor(featurizer, input_shape, representation_dim)
     else:
@@ -194,13 +199,15 @@ def _custom_extractor(
     return extractor
 
 
-def multilayer(in_features: int, hidden_dims: Sequence[int], out_features: int) -> nn.Sequential:
+def multilayer(
+    in_features: int, hidden_dims: Sequence[int], out_features: int, generator: torch.Generator | None = None
+) -> nn.Sequential:
     """Linear layers with ReLU between them; a single linear map when `hidden_dims` is empty."""
     widths = [in_features, *hidden_dims]
     layers: list[nn.Module] = []
     for a, b in pairwise(widths):
-        layers += [nn.Linear(a, b), nn.ReLU()]
-    return nn.Sequential(*layers, nn.Linear(widths[-1], out_features))
+        layers += [linear(a, b, generator), nn.ReLU()]
+    return nn.Sequential(*layers, linear(widths[-1], out_features, generator))
 
 
 class Classifier(nn.Module):

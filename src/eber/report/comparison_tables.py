@@ -43,7 +43,9 @@ def ranking(summary: ComparisonSummary, metrics: Iterable[str]) -> tuple[list[st
 def ranking_for_terminal(summary: ComparisonSummary) -> RichTable:
     """The ranking as a rich table; the leader in bold."""
     heads, lines = ranking(summary, TERMINAL_METRICS)
-    table = RichTable(box=box.SIMPLE_HEAD, caption=ranking_caption(summary), caption_justify="left", pad_edge=False)
+    table = RichTable(
+        box=box.SIMPLE_HEAD, caption=Text(ranking_caption(summary)), caption_justify="left", pad_edge=False
+    )
     for j, head in enumerate(heads):
         table.add_column(head, justify="left" if j == 0 else "right", no_wrap=True)
     for j, line in enumerate(lines):

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as RichProgress
 
+from eber.io.text import printable
 from eber.runs.cell import Cell
 
 
@@ -58,7 +59,7 @@ class LineProgress(Progress):
 
     def note(self, message: str) -> None:
         """Print the message."""
-        print(message, file=self._stream, flush=True)
+        print(printable(message), file=self._stream, flush=True)
 
 
 class BarProgress(Progress):
@@ -87,12 +88,15 @@ class BarProgress(Progress):
     def finished(self, cell: Cell, seconds_left: float | None) -> None:
         """Move the bar."""
         self._bar.update(
-            self._task, advance=1, description=escape(str(cell)), left=escape(describe_time_left(seconds_left))
+            self._task,
+            advance=1,
+            description=escape(printable(str(cell))),
+            left=escape(describe_time_left(seconds_left)),
         )
 
     def note(self, message: str) -> None:
         """Print the message above the bar."""
-        self._bar.console.print(message, markup=False, emoji=False, highlight=False, soft_wrap=True)
+        self._bar.console.print(printable(message), markup=False, emoji=False, highlight=False, soft_wrap=True)
 
     def end(self) -> None:
         """Leave the bar as it is."""

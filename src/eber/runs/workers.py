@@ -94,9 +94,13 @@ class WorkerPool:
     def __exit__(self, *_: object) -> None:
         for worker in self._workers:
             worker.process.kill()  # a cell is written whole or not at all, so that nothing can be cut in half
+        ledger = Ledger(self._folder)
         for worker in self._workers:
             worker.process.join()
             worker.pipe.close()
+            for cell in worker.cells:  # whoever claims a cell sweeps what its last writer left, his lock among it
+                with ledger.claim(cell):
+                    pass
         self._workers.clear()
 
     @property

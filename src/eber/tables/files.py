@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import hashlib
 import io
-import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
+from eber.io.machine import memory_bytes
 from eber.tables.columns import kind_of_type
 from eber.tables.frames import is_path, to_parquet
 
@@ -29,7 +30,27 @@ DELIMITERS = (",", ";", "\t", "|")
 MISSING_TEXTS = ("", "NA", "N/A", "n/a", "#N/A", "na", "NaN", "nan", "NAN", "null", "NULL", "None", ".", "?", "-")
 """What counts as a missing value in a CSV file, and in the columns of text of a Parquet file or a frame."""
 BUFFER_BYTES = 1 << 20
+COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".lz4": "lz4", ".zst": "zstd"}
 PARQUET_SUFFIXES = (".parquet", ".pq")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file that holds rows, or what a frame would be as one.
+
+    Parameters
+    ----------
+    path : Path
+    content : bytes, optional
+        Where it was read whole: all that is asked of it comes from these bytes then, whatever becomes of the file.
+    """
+
+    path: Path
+    content: bytes | None = None
+
+    def open(self) -> Any:
+        """Its bytes, as a file of pyarrow's."""
+        return pa.OSFile(str(self.path)) if self.content is None else pa.BufferReader(self.content)
 
 
 @dataclass(frozen=True)
@@ -46,8 +67,8 @@ class TableFile:
         Columns, each name once: the second column called "age" is "age.2".
     delimiter : str
         Of a CSV file.
-    parts : tuple of Path or pyarrow Buffer
-        What holds the rows, in order: files, or the bytes of one.
+    parts : tuple of Part
+        What holds the rows, in order.
     notes : tuple of str
         What a reader should know about how the file was read.
     """
@@ -56,7 +77,7 @@ class TableFile:
     kind: Literal["csv", "parquet"]
     names: tuple[str, ...]
     delimiter: str
-    parts: tuple[Any, ...]
+    parts: tuple[Part, ...]
     notes: tuple[str, ...] = ()
 
     @property
@@ -68,6 +89,20 @@ class TableFile:
     def decimal_comma(self) -> bool:
         """Whether numbers are written as 3,5: in CSV files whose columns are separated by semicolons."""
         return self.delimiter == ";"
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the content of its files, one after the other."""
+        digest = hashlib.sha256()
+        for part in self.parts:
+            with part.open() as file:
+                while block := file.read(BUFFER_BYTES):
+                    digest.update(block)
+        return digest.hexdigest()
+
+    def without_content(self) -> TableFile:
+        """The same without the bytes that were kept of it."""
+        return replace(self, parts=tuple(Part(part.path) for part in self.parts))
 
     def batches(self, columns: Sequence[str] | None = None, rows: int = BATCH_ROWS) -> Iterator[Any]:
         """The given columns (all when None) as pyarrow tables of at most `rows` rows."""
@@ -95,10 +130,7 @@ class TableFile:
             parts.append(part)
             size += part.nbytes
             if size > limit:
-                raise ValueError(
-                    f"{self.title} takes more than {limit / 2**30:.2g} GiB of memory, a quarter of what this machine "
-                    "has. Draw a sample of its rows, leave out columns, or use a larger machine."
-                )
+                raise _too_large(self.title, limit)
         if not parts:
             raise ValueError(f"{self.title} has columns but no rows.")
         with _naming_damage(self.title):  # the parts of a folder may have different types
@@ -112,10 +144,11 @@ class TableFile:
 
     def _csv_batches(self) -> Iterator[Any]:
         # Opened once for its header alone: column types are asked for by name.
-        with _open_csv(self.parts[0], self.delimiter, {}) as reader:
+        (part,) = self.parts
+        with _open_csv(part, self.delimiter, {}) as reader:
             types = dict.fromkeys(reader.schema.names, pa.string())
         batch = None
-        with _open_csv(self.parts[0], self.delimiter, types) as reader:
+        with _open_csv(part, self.delimiter, types) as reader:
             for batch in reader:
                 yield batch
         if batch is not None and batch.num_rows:
@@ -136,89 +169,112 @@ class TableFile:
     def _parquet_batches(self, columns: list[str], rows: int) -> Iterator[Any]:
         for part in self.parts:
             # Pages as they are needed: buffered beforehand, the whole file would lie in memory.
-            with pq.ParquetFile(_readable(part), pre_buffer=False, buffer_size=BUFFER_BYTES) as file:
+            with pq.ParquetFile(part.open(), pre_buffer=False, buffer_size=BUFFER_BYTES) as file:
                 renamed = tuple(file.schema_arrow.names) != self.names
                 for batch in file.iter_batches(batch_size=rows, columns=None if renamed else columns):
                     batch.validate(full=True)  # a damaged file may hold text that is none
                     yield batch
 
 
-def open_table(table: Any) -> TableFile:
+def open_table(table: Any, *, whole: bool = False) -> TableFile:
     """Look at a table's format and columns, without reading its rows.
 
     Parameters
     ----------
     table : str, Path or DataFrame
         A file or folder, a DataFrame of pandas or polars, a pyarrow table; or what this function gave for one.
+    whole : bool
+        Read the bytes of its files now, once. Columns, rows and fingerprint are then of the same content, also where
+        somebody changes the files meanwhile.
     """
     if isinstance(table, TableFile):
-        return table
+        seen_whole = all(part.content is not None for part in table.parts)
+        return table if seen_whole or not whole else open_table(table.title, whole=True)
     if not is_path(table):
-        return _open_parquet(type(table).__name__, (to_parquet(table),))
+        title = type(table).__name__
+        return _open_parquet(title, (Part(Path(title), to_parquet(table).to_pybytes()),))
     path = Path(table)
     if not path.exists():
         raise FileNotFoundError(f"There is no file {path}.")
     with _naming_damage(str(path)):
-        return _open(path)
+        return _open(path, _find_parts(path, whole))
 
 
 def memory_limit() -> int:
     """Bytes that a table may take when all of it is read."""
-    if not hasattr(os, "sysconf"):  # Windows
-        return 4 << 30
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4
+    return memory_bytes() // 4
 
 
-def _open(path: Path) -> TableFile:
+def _too_large(title: str, limit: int) -> ValueError:
+    return ValueError(
+        f"{title} takes more than {limit / 2**30:.2g} GiB of memory, a quarter of what there is here. Draw a sample "
+        "of its rows, leave out columns, or use a larger machine."
+    )
+
+
+def _find_parts(path: Path, whole: bool) -> tuple[Part, ...]:
+    paths = [path]
     if path.is_dir():
-        parts = tuple(sorted(p for p in path.rglob("*") if p.suffix in PARQUET_SUFFIXES and p.is_file()))
-        if not parts:
+        paths = sorted(p for p in path.rglob("*") if p.suffix in PARQUET_SUFFIXES and p.is_file())
+        if not paths:
             raise ValueError(f"The folder {path} holds no Parquet file (*{', *'.join(PARQUET_SUFFIXES)}).")
+    if not whole:
+        return tuple(Part(p) for p in paths)
+    parts, room = [], memory_limit()
+    for p in paths:
+        with p.open("rb") as file:
+            content = file.read(room + 1)  # a file may be larger by now than it said
+        room -= len(content)
+        if room < 0:
+            raise _too_large(str(path), memory_limit())
+        parts.append(Part(p, content))
+    return tuple(parts)
+
+
+def _open(path: Path, parts: tuple[Part, ...]) -> TableFile:
+    if path.is_dir():
         return _open_parquet(str(path), parts)
-    with path.open("rb") as file:
+    with parts[0].open() as file:
         start = file.read(4)
     if not start:
         raise ValueError(f"{path} is empty.")
     if start == b"PAR1" or path.suffix in PARQUET_SUFFIXES:
-        return _open_parquet(str(path), (path,))
+        return _open_parquet(str(path), parts)
     if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise ValueError(f"{path} is written in UTF-16; save it as UTF-8.")
     if start == b"PK\x03\x04":
         raise ValueError(f"{path} is a spreadsheet or a zip archive; export it as CSV or Parquet.")
-    return _open_text(path)
+    return _open_text(parts[0])
 
 
-def _open_text(path: Path) -> TableFile:
-    delimiter = _find_delimiter(path)
-    with _open_csv(path, delimiter, {}) as reader:
+def _open_text(part: Part) -> TableFile:
+    delimiter = _find_delimiter(part)
+    with _open_csv(part, delimiter, {}) as reader:
         names, notes = unique_names([str(name) for name in reader.schema.names])
-    return TableFile(str(path), "csv", names, delimiter, (path,), notes)
+    return TableFile(str(part.path), "csv", names, delimiter, (part,), notes)
 
 
-def _open_parquet(title: str, parts: tuple[Any, ...]) -> TableFile:
+def _open_parquet(title: str, parts: tuple[Part, ...]) -> TableFile:
     schemas = []
     for part in parts:
         try:
-            schemas.append(pq.read_schema(_readable(part)))
+            with part.open() as file:
+                schemas.append(pq.read_schema(file))
         except (pa.ArrowInvalid, OSError) as error:
-            raise ValueError(f"{part} is not a whole Parquet file ({_first_line(error)}).") from error
+            raise ValueError(f"{part.path} is not a whole Parquet file ({_first_line(error)}).") from error
+    first_path = parts[0].path
     for part, schema in zip(parts, schemas, strict=True):
         if schema.names != schemas[0].names:
             different = sorted(set(schema.names) ^ set(schemas[0].names)) or ["their order"]
-            raise ValueError(f"{part} has other columns than {parts[0]}: {', '.join(different)} differ.")
+            raise ValueError(f"{part.path} has other columns than {first_path}: {', '.join(different)} differ.")
         for field, first in zip(schema, schemas[0], strict=True):
             if not _alike(field.type, first.type):
                 raise ValueError(
-                    f"Column {field.name!r} is of another type in {part} ({field.type}) than in {parts[0]} "
+                    f"Column {field.name!r} is of another type in {part.path} ({field.type}) than in {first_path} "
                     f"({first.type}); write both alike."
                 )
     names, notes = unique_names([str(name) for name in schemas[0].names])
     return TableFile(title, "parquet", names, "", parts, notes)
-
-
-def _readable(part: Any) -> Any:
-    """A file by its path, or the bytes of one, as pyarrow's readers take it."""
-    return pa.BufferReader(part) if isinstance(part, pa.Buffer) else part
 
 
 def _alike(a: Any, b: Any) -> bool:
@@ -258,9 +314,10 @@ def unique_names(header: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...
     return tuple(names), tuple(notes)
 
 
-def _find_delimiter(path: Path) -> str:
+def _find_delimiter(part: Part) -> str:
     """The character that separates the columns of the header; a comma when there is one column."""
-    with _naming_damage(str(path)), _open_stream(path) as stream:
+    path = part.path
+    with _naming_damage(str(path)), _open_stream(part) as stream:
         head = stream.read(BUFFER_BYTES)
     text = head.decode("utf-8-sig", errors="replace")
     if not text.strip():
@@ -274,15 +331,15 @@ def _find_delimiter(path: Path) -> str:
     return max(DELIMITERS, key=lambda delimiter: counts[delimiter])
 
 
-def _open_stream(path: Path) -> Any:
-    with path.open("rb") as file:
+def _open_stream(part: Part) -> Any:
+    with part.open() as file:
         gzipped = file.read(2) == b"\x1f\x8b"
-    return pa.input_stream(str(path), compression="gzip" if gzipped else "detect")
+    return pa.input_stream(part.open(), compression="gzip" if gzipped else COMPRESSIONS.get(part.path.suffix))
 
 
-def _open_csv(path: Path, delimiter: str, types: dict[str, Any]) -> Any:
+def _open_csv(part: Part, delimiter: str, types: dict[str, Any]) -> Any:
     return pacsv.open_csv(
-        _open_stream(path),
+        _open_stream(part),
         read_options=pacsv.ReadOptions(block_size=4 << 20, use_threads=False),
         parse_options=pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
         convert_options=pacsv.ConvertOptions(

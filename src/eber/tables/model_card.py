@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import importlib.metadata
 import platform
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +13,7 @@ import numpy as np
 
 import eber
 from eber.estimators.base import EnvironmentClassifier
+from eber.io.text import printable
 from eber.tables.preprocessing import ColumnEncoding, Preprocessing
 from eber.tables.training import TrainingTable
 
@@ -23,7 +26,6 @@ def describe(
     table: TrainingTable,
     classifier: EnvironmentClassifier,
     method: str,
-    data: str,
     scores: Sequence[Mapping[str, Any]],
     remarks: Sequence[str],
 ) -> dict[str, Any]:
@@ -31,8 +33,6 @@ def describe(
 
     Parameters
     ----------
-    data : str
-        Fingerprint of the data.
     scores : sequence of mappings
         Of each held-out fold: its name, its rows, and its metrics.
     remarks : sequence of str
@@ -48,7 +48,7 @@ def describe(
         "method": method,
         "data": {
             "file": table.name,
-            "sha256": data,
+            "sha256": table.fingerprint,
             "rows": len(table),
             "label": table.schema.label,
             "environment": table.schema.environment,
@@ -72,10 +72,11 @@ def card_page(card: Mapping[str, Any], preprocessing: Preprocessing) -> str:
     """The model card in Markdown."""
     data = card["data"]
     lines = [
-        f"# {card['method']} for {data['label']}",
+        f"# {card['method']} for {_text(data['label'])}",
         "",
-        f"Fitted on {data['rows']} rows of `{data['file']}` (SHA-256 {data['sha256']}) from "
-        f"{_environments(len(data['environments']))} (`{data['environment']}`). Classes: {', '.join(data['classes'])}.",
+        f"Fitted on {data['rows']} rows of {_text(data['file'])} (SHA-256 {data['sha256']}) from "
+        f"{_environments(len(data['environments']))} ({_text(data['environment'])}). "
+        f"Classes: {_text(', '.join(data['classes']))}.",
         "",
         "## How it does in an environment that it was not fitted on",
         "",
@@ -92,7 +93,7 @@ def card_page(card: Mapping[str, Any], preprocessing: Preprocessing) -> str:
     sections = {"Remarks": [*card["remarks"], *data["notes"]], "Signs of a bad fit": card["signs_of_a_bad_fit"]}
     for title, entries in sections.items():
         if entries:
-            lines += ["", f"## {title}", "", *(f"- {entry}" for entry in entries)]
+            lines += ["", f"## {title}", "", *(f"- {_text(entry)}" for entry in entries)]
     lines += ["", "## Columns", "", "| column | kind | missing | values |", "|---|---|---|---|"]
     for encoding in preprocessing.encodings:
         missing = encoding.missing_share if encoding.rows else "–"
@@ -102,7 +103,7 @@ def card_page(card: Mapping[str, Any], preprocessing: Preprocessing) -> str:
         classes = ", ".join(f"{label}: {count}" for label, count in entry["classes"].items())
         lines.append(f"| {_cell(entry['name'])} | {entry['rows']} | {_cell(classes)} |")
     lines += ["", "## Settings", ""]
-    lines += [f"- {key}: {value}" for key, value in card["settings"].items()]
+    lines += [f"- {key}: {_text(str(value))}" for key, value in card["settings"].items()]
     lines += ["", f"Versions: {', '.join(f'{name} {version}' for name, version in card['versions'].items())}.", ""]
     return "\n".join(lines)
 
@@ -120,9 +121,14 @@ def _values_of(encoding: ColumnEncoding) -> str:
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
+def _text(text: str) -> str:
+    """Text that may hold anything, in one line of Markdown: no tag, link, picture or code is made of it."""
+    return re.sub(r"([\\`*\[\]])", r"\\\1", html.escape(printable(" ".join(text.split())), quote=False))
+
+
 def _cell(text: str) -> str:
-    """Text that may hold anything, as a cell of a Markdown table."""
-    return " ".join(text.replace("|", r"\|").split())
+    """The same as a cell of a table."""
+    return _text(text).replace("|", r"\|")
 
 
 def _environments(number: int) -> str:

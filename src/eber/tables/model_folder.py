@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,11 +20,12 @@ import pandas as pd
 import pyarrow as pa
 
 from eber.estimators.base import EnvironmentClassifier
-from eber.estimators.persistence import MANIFEST, encode_estimator, write_files
+from eber.estimators.persistence import MANIFEST, encode_estimator, remove_files, write_files
 from eber.exceptions import ModelFileError
-from eber.io.checksummed_json import encode_checksummed, read_checksummed
+from eber.io.checksummed_json import MAX_BYTES, encode_checksummed, is_of_format, read_checksummed
 from eber.io.display import html_display, html_table, text_display, text_table
-from eber.io.files import sole_writer, write_atomically
+from eber.io.files import read_regular, sole_writer, write_atomically
+from eber.io.named_parts import JOURNAL, new_part
 from eber.io.text import count
 from eber.methods import find_saved_class, saved_name
 from eber.tables.model_card import card_page
@@ -42,7 +42,8 @@ TABLE_FILE, CARD_PAGE = "table.json", "card.md"
 TEXT_KINDS = ("categorical", "ordinal")
 CLASSIFIER_FOLDER = "classifier"
 AGAIN = "Fit the model again."
-_OURS = re.compile(rf"{CLASSIFIER_FOLDER}-[0-9a-f]{{16}}|{re.escape(CARD_PAGE)}|\.lock|\..*\.tmp")
+_CLASSIFIER = re.compile(rf"{CLASSIFIER_FOLDER}-[0-9a-f]{{16}}")
+_OURS = re.compile(rf"{_CLASSIFIER.pattern}|{re.escape(JOURNAL)}|\.lock|\..*\.tmp")
 
 
 @dataclass(frozen=True, repr=False)
@@ -145,21 +146,19 @@ class TableModel:
             # The classifier and its preprocessing belong together: columns in another order would be silent nonsense.
             "classifier": {"folder": place.name, "sha256": digest},
         }
-        with sole_writer(folder):
+        parts = new_part(folder, place.name, _CLASSIFIER, lambda: _named_classifier(folder), remove_files)
+        with sole_writer(folder), parts:
             write_files(place, files)
             (folder / CARD_PAGE).unlink(missing_ok=True)  # rather none than one of another fit
             write_atomically(folder / TABLE_FILE, encode_checksummed(content, FORMAT, FORMAT_VERSION))
             write_atomically(folder / CARD_PAGE, card_page(self.card, self.preprocessing))
-            for stale in folder.glob(f"{CLASSIFIER_FOLDER}-*"):
-                if stale != place:
-                    shutil.rmtree(stale)
 
     @classmethod
     def load(cls, folder: str | Path) -> TableModel:
         """Read a folder that `save` wrote."""
         folder = Path(folder)
         try:
-            content = read_checksummed(folder / TABLE_FILE, FORMAT, FORMAT_VERSION, AGAIN, ModelFileError)
+            content = _read_content(folder)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise ModelFileError(
                 f"{folder} holds no model that `eber fit` saved: there is no {TABLE_FILE} in it."
@@ -170,7 +169,7 @@ class TableModel:
             preprocessing = Preprocessing.from_json(content["preprocessing"])
             card = content["card"]
             place = folder / Path(content["classifier"]["folder"]).name
-            manifest = (place / MANIFEST).read_bytes()
+            manifest = read_regular(place / MANIFEST, MAX_BYTES)
             if _digest(manifest) != content["classifier"]["sha256"]:
                 raise ModelFileError(f"{place}: the classifier and {TABLE_FILE} are of different fits. {AGAIN}")
             model = cls(kind.load(place), schema, preprocessing, card)
@@ -182,6 +181,18 @@ class TableModel:
         return model
 
 
+def _read_content(folder: Path) -> dict[str, Any]:
+    return read_checksummed(folder / TABLE_FILE, FORMAT, FORMAT_VERSION, AGAIN, ModelFileError)
+
+
+def _named_classifier(folder: Path) -> str | None:
+    """The folder of the classifier that a model consists of, if there is a model."""
+    try:
+        return str(_read_content(folder)["classifier"]["folder"])
+    except (ModelFileError, OSError, LookupError, TypeError):
+        return None
+
+
 def prepare_folder(folder: Path) -> None:
     """Make the folder of a model, and refuse one that holds anything else or cannot be written to."""
     if folder.exists() and not folder.is_dir():
@@ -189,7 +200,8 @@ def prepare_folder(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     # What a fit that was killed has left may be written over.
     others = [path for path in folder.iterdir() if not _OURS.fullmatch(path.name)]
-    if others and not (folder / TABLE_FILE).exists():
+    has_model = (folder / TABLE_FILE).exists() and is_of_format(folder / TABLE_FILE, FORMAT)
+    if others and not has_model:
         raise ValueError(f"{folder} holds other things and no model; give an empty or a new folder.")
     with sole_writer(folder):
         pass

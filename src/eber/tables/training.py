@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +20,6 @@ from eber.tables.schema import Schema, find_schema, require_columns, subject_col
 MAX_CLASSES = 50
 MAX_LISTED = 10
 """Environments that are listed with their rows, the largest first."""
-READ_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -70,6 +66,8 @@ class TrainingTable:
         What was decided about the file, its columns and its rows, in sentences.
     subject : str
         The column of `identifiers`; empty where none names subjects.
+    fingerprint : str
+        SHA-256 of the bytes that all of this was read from.
     """
 
     name: str
@@ -80,6 +78,7 @@ class TrainingTable:
     identifiers: NDArray[Any] | None
     notes: tuple[str, ...]
     subject: str = ""
+    fingerprint: str = ""
 
     def __len__(self) -> int:
         return self.columns.n_rows
@@ -115,7 +114,7 @@ def read_training_table(
     table : str, Path or DataFrame
         As for :func:`eber.tables.files.open_table`.
     """
-    file = open_table(table)
+    file = open_table(table, whole=True)
     title = file.title
     require_columns(file, [label, environment])
     for name in (label, environment):
@@ -125,7 +124,8 @@ def read_training_table(
             )
     if label == environment:
         raise ValueError(f"Label and environment are both {label!r}; give two different columns.")
-    rows = file.read()
+    rows, fingerprint = file.read(), file.fingerprint
+    file = file.without_content()
     notes = list(file.notes)
     for name, what in ((label, "label"), (environment, "environment")):
         missing = rows[name].null_count
@@ -143,7 +143,8 @@ def read_training_table(
     schema = find_schema(file, rows, environments, label=label, environment=environment, drop=drop, features=features)
     subject, identifiers = _subjects(rows, schema)
     columns = decode(rows, file, schema)
-    return TrainingTable(file.name, schema, columns, y, environments, identifiers, (*notes, *schema.notes), subject)
+    notes += schema.notes
+    return TrainingTable(file.name, schema, columns, y, environments, identifiers, tuple(notes), subject, fingerprint)
 
 
 def decode(table: Any, file: TableFile, schema: Schema, first_row: int = 0) -> FeatureColumns:
@@ -167,22 +168,6 @@ def decode(table: Any, file: TableFile, schema: Schema, first_row: int = 0) -> F
         else:
             values[feature.name] = as_texts(column)
     return FeatureColumns(values, table.num_rows)
-
-
-def fingerprint(table: Any) -> str:
-    """A text that changes whenever the content of the table does: of the file, a folder's files, or a frame as Parquet.
-
-    Parameters
-    ----------
-    table : str, Path or DataFrame
-        As for :func:`eber.tables.files.open_table`.
-    """
-    digest = hashlib.sha256()
-    for part in open_table(table).parts:
-        with part.open("rb") if isinstance(part, Path) else io.BytesIO(part) as file:
-            while block := file.read(READ_BYTES):
-                digest.update(block)
-    return digest.hexdigest()
 
 
 def _labels(column: Any, title: str, name: str, decimal_comma: bool) -> NDArray[Any]:

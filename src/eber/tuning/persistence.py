@@ -20,6 +20,7 @@ from sklearn.linear_model import LogisticRegression
 import eber
 from eber import estimators
 from eber.estimators.base import EnvironmentClassifier
+from eber.estimators.load_checks import MAX_WEIGHTS_BYTES
 from eber.estimators.persistence import (
     describe,
     encode_files,
@@ -64,7 +65,7 @@ def encode_tuned(classifier: Any) -> dict[str, bytes]:
 
 def save_tuned(classifier: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted search or pool to the folder `path`, which is made if need be."""
-    write_files(Path(path), encode_tuned(classifier))
+    write_files(Path(path), encode_tuned(classifier), FORMAT, FORMAT_VERSION)
 
 
 def load_tuned(cls: type[Any], path: str | os.PathLike[str]) -> Any:
@@ -75,7 +76,7 @@ def load_tuned(cls: type[Any], path: str | os.PathLike[str]) -> Any:
         held = content.get("class")
         raise ModelFileError(f"{folder} holds a model of class {held}, not {cls.__name__}: load it with that class.")
     with refusing_nonsense(folder, cls.__name__):
-        loaded = _restore(content, read_weights(folder, content["weights"]), folder)
+        loaded = _restore(content, read_weights(folder, content["weights"], MAX_WEIGHTS_BYTES), folder)
         row: Any = np.zeros((1, loaded.n_features_in_))
         if hasattr(loaded, "feature_names_in_"):
             row = pd.DataFrame(row, columns=loaded.feature_names_in_)
@@ -114,7 +115,7 @@ def _describe(part: Any) -> tuple[dict[str, Any], Tensors]:
 def _restore(content: dict[str, Any], tensors: Tensors, folder: Path) -> Any:
     name = content["class"]
     if name in OURS:
-        return restore(OURS[name], content, tensors, None, folder)
+        return restore(OURS[name], content, lambda limit: tensors, None, folder)
     if name in PLAIN:
         plain = {key: from_json(value) for key, value in content.items() if key in LEARNED}
         return PLAIN[name](**plain, **{key: value.numpy() for key, value in tensors.items() if "." not in key})

@@ -18,7 +18,6 @@ from eber.io.text import count
 from eber.methods import default_methods, find_method
 from eber.report.comparison_page import write_comparison_page
 from eber.runs.progress import Progress
-from eber.runs.results import load_results
 from eber.runs.runner import RunSummary, run, writing_outputs
 from eber.tables.files import TableFile, open_table
 from eber.tables.frames import is_path
@@ -91,7 +90,7 @@ def compare_table(
     chosen = [find_method(name).name for name in names_of(methods, "methods") or default_methods()]
     whole_number(seeds, "seeds", 1)
     whole_number(jobs, "jobs", 1)
-    file = open_table(table)
+    file = open_table(table, whole=True)
     dropped, wanted = names_of(drop, "drop"), None if features is None else names_of(features, "features")
     data = read_training_table(file, label=label, environment=environment, drop=dropped, features=wanted)
     listener = as_progress(progress)
@@ -135,7 +134,7 @@ def compare_table(
 
 def reported_comparison(folder: Path, record: ComparisonRecord, run: RunSummary | None = None) -> TableComparison:
     """Sum up what an output folder holds, and write its page."""
-    results = load_results(record.experiment, folder)
+    results = record.results(folder)
     summary = summarise_comparison(results)
     with writing_outputs(folder):
         page = write_comparison_page(results, record, summary)
@@ -163,9 +162,10 @@ def _name(table: Any) -> str:
 
 def _keep_frame(file: TableFile, folder: Path) -> Path:
     """Write the rows of a frame where worker processes find them, unless they are there."""
-    place, (content,) = folder / FRAME_FILE, file.parts
-    if not place.exists() or place.read_bytes() != content.to_pybytes():
-        write_atomically(place, content.to_pybytes())
+    place, (part,) = folder / FRAME_FILE, file.parts
+    assert part.content is not None
+    if not place.exists() or place.read_bytes() != part.content:
+        write_atomically(place, part.content)
     return place
 
 

@@ -22,7 +22,7 @@ from eber.tables.files import open_table
 from eber.tables.model_card import describe
 from eber.tables.model_folder import TableModel, prepare_folder
 from eber.tables.preprocessing import Preprocessing
-from eber.tables.training import TrainingTable, fingerprint, read_training_table
+from eber.tables.training import TrainingTable, read_training_table
 from eber.training import one_thread
 from eber.workflow.arguments import as_progress, effort_of, names_of, whole_number
 
@@ -98,7 +98,7 @@ def fit_table(
         entries = _held_out_scores(data, plan, chosen, seed, effort, listener)
         preprocessing, fitted = _fit(data, chosen, seed, effort)
     remarks = [*plan.remarks, *filter(None, [effort.choice_of_weights([declared])])]
-    card = describe(data, fitted.classifier, chosen, fingerprint(file), entries, remarks)
+    card = describe(data, fitted.classifier, chosen, entries, remarks)
     model = TableModel(fitted.classifier, data.schema, preprocessing, card)
     if folder is not None:
         model.save(folder)

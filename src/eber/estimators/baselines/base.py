@@ -91,13 +91,13 @@ class Baseline(EnvironmentClassifier):
         names, index = encode_environments(environments, y, classes, type(self).__name__)
         return {"environments_": names, "environment_index": index}
 
-    def _build(self, attributes: dict[str, Any]) -> nn.Module:
-        return self._network(attributes["input_shape_"], len(attributes["classes_"]))
+    def _build(self, attributes: dict[str, Any], generator: torch.Generator | None = None) -> nn.Module:
+        return self._network(attributes["input_shape_"], len(attributes["classes_"]), generator)
 
     def _module(self) -> nn.Module:
-        return self._network(self.input_shape_, len(self.classes_))
+        return self._network(self.input_shape_, len(self.classes_), torch.Generator())
 
-    def _network(self, input_shape: Sequence[int], n_classes: int) -> Classifier:
+    def _network(self, input_shape: Sequence[int], n_classes: int, generator: torch.Generator | None) -> Classifier:
         return Classifier(
             build_network(
                 self.featurizer,
@@ -107,6 +107,7 @@ class Baseline(EnvironmentClassifier):
                 hidden_dims=self.hidden_dims,
                 representation_dim=self.representation_dim,
                 input_scale=self.input_scale,
+                generator=generator,
             )
         )
 

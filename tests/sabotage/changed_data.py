@@ -1,0 +1,69 @@
+"""What is reported belongs to what was read."""
+
+from tests.sabotage.sabotage import Sabotage
+
+SABOTAGES = (
+    Sabotage(
+        broken="Workers take whatever rows the path holds when they read it.",
+        test="tests/trust/test_changed_data.py::test_workers_refuse_rows_that_are_not_those_of_the_plan",
+        file="compare/running.py",
+        before="    if table.fingerprint != data:\n        raise _changed(path)\n",
+        after="",
+    ),
+    Sabotage(
+        broken="The scores are of the table as it is when the run begins, the folds of the table as it was.",
+        test="tests/trust/test_changed_data.py::test_a_table_that_changes_before_the_run_is_refused",
+        file="compare/running.py",
+        before="    if open_table(path).fingerprint != data:\n        raise _changed(path)\n    return data\n",
+        after="    return open_table(path).fingerprint\n",
+    ),
+    Sabotage(
+        broken="A table is read from the disk, and fingerprinted there again.",
+        test="tests/trust/test_changed_data.py::test_the_fingerprint_of_a_table_is_of_the_bytes_that_its_rows_came_from",
+        file="tables/training.py",
+        before="open_table(path, whole=True)",
+        after="open_table(path)",
+    ),
+    Sabotage(
+        broken="The card names the bytes that the file has when the model is saved.",
+        test="tests/trust/test_changed_data.py::test_the_card_names_the_bytes_that_a_model_learned_from",
+        file="cli/fit.py",
+        before="    card = describe(data, ",
+        after="""\
+    import dataclasses
+
+    data = dataclasses.replace(data, fingerprint=open_table(table).fingerprint)
+    card = describe(data, """,
+    ),
+    Sabotage(
+        broken="A report takes the scores that are there, of whatever table.",
+        test="tests/trust/test_changed_data.py::test_a_report_does_not_pair_one_table_with_the_scores_of_another",
+        file="compare/record.py",
+        before='if results.run["data"] != self.data:',
+        after="if False:",
+    ),
+    Sabotage(
+        broken="Content is compared once, and whatever happens to the files later goes unseen.",
+        test="tests/trust/test_changed_data.py::test_files_of_an_experiment_that_change_while_it_runs_give_no_scores",
+        file="experiments/data_files.py",
+        before="if self.traces(data_dir) != _verified_traces(self, data_dir, fingerprint):",
+        after="if not _verified_traces(self, data_dir, fingerprint):",
+    ),
+    Sabotage(
+        broken="Only the content as it is now is compared, not what it was in between.",
+        test="tests/trust/test_changed_data.py::test_files_of_an_experiment_that_change_while_it_runs_give_no_scores",
+        file="experiments/data_files.py",
+        before="if self.traces(data_dir) != _verified_traces(self, data_dir, fingerprint):",
+        after="if self.fingerprint(data_dir) != fingerprint:",
+    ),
+    Sabotage(
+        broken="A task does not look at its files again when it has its result.",
+        test="tests/experiments/test_data_experiments.py::test_a_file_that_changes_during_a_cell_gives_no_result",
+        file="experiments/data_task.py",
+        before="""\
+        result = yield from self._compute(cell, cell.data_dir)
+        self.files.require_unchanged(cell.data_dir, cell.data)
+""",
+        after="        result = yield from self._compute(cell, cell.data_dir)\n",
+    ),
+)
