@@ -19,14 +19,20 @@ if TYPE_CHECKING:
         VRExClassifier,
         fit_many,
     )
+    from eber.tuning.pool import EnvironmentPool
+    from eber.tuning.recalibration import RecalibratedClassifier
+    from eber.tuning.search import EnvironmentSearch
 
 __all__ = [
     "PAPER_FORM",
     "EBERClassifier",
     "ERMClassifier",
+    "EnvironmentPool",
+    "EnvironmentSearch",
     "FishrClassifier",
     "IRMClassifier",
     "MultiEnvironmentData",
+    "RecalibratedClassifier",
     "Table",
     "VRExClassifier",
     "__version__",
@@ -34,12 +40,20 @@ __all__ = [
 ]
 
 
+_HOMES = {
+    "EnvironmentPool": "eber.tuning.pool",
+    "EnvironmentSearch": "eber.tuning.search",
+    "MultiEnvironmentData": "eber.datasets.base",
+    "RecalibratedClassifier": "eber.tuning.recalibration",
+}
+"""Where a name lives, if not in `eber.estimators`."""
+
+
 def __getattr__(name: str) -> Any:
     """Import torch and scikit-learn, which takes seconds, only when something that needs them is asked for."""
     if name not in __all__:
         raise AttributeError(f"module 'eber' has no attribute {name!r}")
-    home = "eber.datasets.base" if name == "MultiEnvironmentData" else "eber.estimators"
-    return getattr(import_module(home), name)
+    return getattr(import_module(_HOMES.get(name, "eber.estimators")), name)
 
 
 def __dir__() -> list[str]:

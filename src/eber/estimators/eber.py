@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -21,7 +22,7 @@ from eber.estimators.supplied import EnvironmentWeights, checked_posteriors, sup
 from eber.estimators.validation import index_of
 from eber.exceptions import AdaptationWarning, warn_user
 from eber.method import inference
-from eber.method.adaptation import adapt_mixture, mean_adaptation
+from eber.method.adaptation import Adaptation, adapt_mixture, mean_adaptation
 from eber.method.aggregates import Rule, row_chunks
 from eber.method.posteriors import SuppliedPosteriors
 from eber.method.theorem import decomposition_table, theorem_rows
@@ -152,6 +153,8 @@ class EBERClassifier(EBERFitting):
         Mean of p(e|x) over the training rows; of pseudo-environments, where there are such.
     adaptation_ : `eber.method.adaptation.Adaptation`
         On the copies that `adapt` returns.
+    adaptation_record_ : `eber.method.adaptation.AdaptationRecord`
+        Where settings were chosen by leaving environments out (`eber.EnvironmentSearch`): what adapting did there.
     module_ : the fitted networks
     members_ : list of `EBERClassifier`
         In place of `module_`, where there are several members; `history_` and `environment_prior_` are then means.
@@ -167,6 +170,7 @@ class EBERClassifier(EBERFitting):
     True
     """
 
+    adaptation_: Adaptation
     _answer_parameters = ("prediction", "prediction_points", "prediction_weights", "posteriors")
     _parameter_constraints: dict[str, list[Any]] = {
         **EBERFitting._parameter_constraints,
@@ -328,17 +332,30 @@ class EBERClassifier(EBERFitting):
             rows = theorem_rows(self.module_, x, self._rule(DECOMPOSITION_SAMPLES), self._log_p_e_given_x(x))
         return decomposition_table(rows, labels, index, self.environments_)
 
-    def adapt(self, X: Any) -> Self:
+    def adapt(self, X: Any, *, force: bool = False) -> Self:
         """A copy whose mixture of environments is re-estimated from unlabelled rows of a new environment.
 
         The copy predicts with p(e|x) pi_e / pi0_e, renormalised; the original is untouched. The estimate and the
         reasons not to trust it, if any, are in the copy's `adaptation_`; each reason is also warned of. Each of several
         members has its own estimate; `adaptation_` is then their mean.
+
+        Where the fit knows that adapting did not help in training environments that were left out
+        (`adaptation_record_`), the copy predicts as the original does, unless it is told to adapt by `force`.
         """
         adapted = self._adapted(X)
+        record = getattr(self, "adaptation_record_", None)
+        if record is not None and not record.helped and not force:
+            adapted._keep_training_mixture(f"{record}; adapt(X, force=True) adapts all the same")
         for reason in adapted.adaptation_.reasons:
             warn_user(f"Do not trust this adaptation: {reason}.", AdaptationWarning)
         return adapted
+
+    def _keep_training_mixture(self, reason: str) -> None:
+        """Undo an adaptation, and say why."""
+        for single in getattr(self, "members_", []):
+            single._keep_training_mixture(reason)
+        kept = self.adaptation_.training_mixture
+        self.adaptation_ = replace(self.adaptation_, mixture=kept, reasons=(*self.adaptation_.reasons, reason))
 
     def _adapted(self, X: Any) -> Self:
         x = self._features(X)
