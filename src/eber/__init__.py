@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from eber.methods import Method, find_method, register_method
     from eber.tables.model_folder import TableModel
     from eber.tables.predictions import TablePredictions
+    from eber.tuning.pool import EnvironmentPool
+    from eber.tuning.recalibration import RecalibratedClassifier
+    from eber.tuning.search import EnvironmentSearch
     from eber.workflow.comparing import compare_table
     from eber.workflow.fitting import fit_table, load_model
     from eber.workflow.reporting import read_results
@@ -38,8 +41,11 @@ if TYPE_CHECKING:
     from eber.workflow.table_comparison import TableComparison
 
 _HOMES = {
+    "EnvironmentPool": "eber.tuning.pool",
+    "EnvironmentSearch": "eber.tuning.search",
     "Method": "eber.methods",
     "MultiEnvironmentData": "eber.datasets.base",
+    "RecalibratedClassifier": "eber.tuning.recalibration",
     "Reproduction": "eber.workflow.reproduction",
     "TableComparison": "eber.workflow.table_comparison",
     "TableModel": "eber.tables.model_folder",
@@ -62,6 +68,8 @@ __all__ = [
     "EBERClassifier",
     "EQRMClassifier",
     "ERMClassifier",
+    "EnvironmentPool",
+    "EnvironmentSearch",
     "FishrClassifier",
     "GroupDROClassifier",
     "IBERMClassifier",
@@ -71,6 +79,7 @@ __all__ = [
     "MMDClassifier",
     "Method",
     "MultiEnvironmentData",
+    "RecalibratedClassifier",
     "Reproduction",
     "SDClassifier",
     "TableComparison",
@@ -88,6 +97,15 @@ __all__ = [
     "reproduce",
     "reproduce_all",
 ]
+
+
+_HOMES = {
+    "EnvironmentPool": "eber.tuning.pool",
+    "EnvironmentSearch": "eber.tuning.search",
+    "MultiEnvironmentData": "eber.datasets.base",
+    "RecalibratedClassifier": "eber.tuning.recalibration",
+}
+"""Where a name lives, if not in `eber.estimators`."""
 
 
 def __getattr__(name: str) -> Any:

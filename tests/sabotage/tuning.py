@@ -4,6 +4,27 @@ from tests.sabotage.sabotage import Sabotage
 
 SABOTAGES = (
     Sabotage(
+        broken="What the record says about adapting is not looked at.",
+        test="tests/tuning/test_adaptation_record.py::test_it_adapts_where_that_helped_or_where_it_is_told_to",
+        file="estimators/eber.py",
+        before="if record is not None and not record.helped and not force:",
+        after="if record is None and not force:",
+    ),
+    Sabotage(
+        broken="The prior of slope and intercepts is centred at zero, whatever it was.",
+        test="tests/tuning/test_recalibration.py::test_the_posterior_is_the_mode_that_a_general_solver_finds",
+        file="tuning/calibration.py",
+        before="gradient - precision @ (theta - mean))",
+        after="gradient - precision @ theta)",
+    ),
+    Sabotage(
+        broken="Intervals leave out how environments differ in their intercepts.",
+        test="tests/tuning/test_recalibration.py::test_intervals_hold_new_environments_as_often_as_stated",
+        file="tuning/calibration.py",
+        before="    covariance = np.diag([slope_variance] + [intercept_variance] * K)\n",
+        after="    covariance = np.diag([slope_variance] + [intercept_variance / 9] * K)\n",
+    ),
+    Sabotage(
         broken="A tree sends values at its threshold to the right.",
         test="tests/tuning/test_saving.py::test_a_saved_pool_answers_as_before",
         file="tuning/plain_models.py",

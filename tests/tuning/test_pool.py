@@ -44,7 +44,7 @@ def test_the_weights_are_the_best_of_all_as_a_general_solver_finds_them(seed):
         constraints={"type": "eq", "fun": lambda w: w.sum() - 1},
         options={"ftol": 1e-14, "maxiter": 500},
     )
-    weights = pool_weights(p, e)
+    weights = pool_weights(p, e, equal_environments=1.0)
     assert weights.sum() == pytest.approx(1)
     np.testing.assert_allclose(weights, found.x, atol=1e-4)
 

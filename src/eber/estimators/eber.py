@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -158,6 +159,8 @@ class EBERClassifier(EBERFitting):
         Mean of p(e|x) over the training rows; of pseudo-environments, where there are such.
     adaptation_ : `eber.method.adaptation.Adaptation`
         On the copies that `adapt` returns.
+    adaptation_record_ : `eber.method.adaptation.AdaptationRecord`
+        Where settings were chosen by leaving environments out (`eber.EnvironmentSearch`): what adapting did there.
     module_ : the fitted networks
     members_ : list of `EBERClassifier`
         In place of `module_`, where there are several members; `history_` and `environment_prior_` are then means.
@@ -173,6 +176,7 @@ class EBERClassifier(EBERFitting):
     True
     """
 
+    adaptation_: Adaptation
     _answer_parameters = ("prediction", "prediction_points", "prediction_weights", "posteriors")
     _parameter_constraints: dict[str, list[Any]] = {
         **EBERFitting._parameter_constraints,
@@ -349,16 +353,20 @@ class EBERClassifier(EBERFitting):
             rows = theorem_rows(self.module_, x, rule, self._log_p_e_given_x(x))
         return decomposition_table(rows, labels, index, self.environments_)
 
-    def adapt(self, X: Any) -> Self:
+    def adapt(self, X: Any, *, force: bool = False) -> Self:
         """A copy whose mixture of environments is re-estimated from unlabelled rows of a new environment.
 
         The copy predicts with p(e|x) pi_e / pi0_e, renormalised; the original is untouched. The estimate and the
         reasons not to trust it, if any, are in the copy's `adaptation_`; each reason is also warned of. Each of several
         members has its own estimate; `adaptation_` is then their mean.
 
+        Where the fit knows that adapting did not help in training environments that were left out
+        (`adaptation_record_`), the copy predicts as the original does, unless it is told to adapt by `force`.
+
         Parameters
         ----------
         X : rows, or what `explain` said about them, so that p(e|x) is not computed again
+        force : bool, default=False
         """
         check_is_fitted(self)
         if self.prediction_weights != "learned":
@@ -373,6 +381,9 @@ class EBERClassifier(EBERFitting):
             adapted.adaptation_ = mean_adaptation(adapted.member_adaptations())
         else:
             adapted.adaptation_ = self._adaptation_to(X)
+        record = getattr(self, "adaptation_record_", None)
+        if record is not None and not record.helped and not force:
+            adapted._keep_training_mixture(f"{record}; adapt(X, force=True) adapts all the same")
         for reason in adapted.adaptation_.reasons:
             warn_user(f"Do not trust this adaptation: {reason}.", AdaptationWarning)
         return adapted
@@ -380,6 +391,13 @@ class EBERClassifier(EBERFitting):
     def member_adaptations(self) -> list[Adaptation]:
         """What `adapt` found for each member, on the copy that it returned; one for a single fit."""
         return [member.adaptation_ for member in getattr(self, "members_", [self])]
+
+    def _keep_training_mixture(self, reason: str) -> None:
+        """Undo an adaptation, and say why."""
+        for single in getattr(self, "members_", []):
+            single._keep_training_mixture(reason)
+        kept = self.adaptation_.training_mixture
+        self.adaptation_ = replace(self.adaptation_, mixture=kept, reasons=(*self.adaptation_.reasons, reason))
 
     def _adaptation_to(self, X: Any, member: int = 0) -> Adaptation:
         """The mixture that explains rows best, before any earlier adaptation; `member` counts in an explanation."""

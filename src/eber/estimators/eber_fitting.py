@@ -15,7 +15,7 @@ from eber.estimators.supplied import checked_posteriors, supplied_weights
 from eber.estimators.validation import check_widths, encode_environments
 from eber.exceptions import FitWarning, warn_user
 from eber.method import inference
-from eber.method.adaptation import Adaptation
+from eber.method.adaptation import Adaptation, AdaptationRecord
 from eber.method.diagnostics import Diagnostic, diagnose
 from eber.method.distributions import MAX_QUADRATURE_DIM
 from eber.method.integration import automatic_method, integration_rule
@@ -204,4 +204,6 @@ class EBERFitting(EnvironmentClassifier):
             return [Diagnostic.from_saved(**entry) for entry in value]
         if name == "adaptation_":
             return Adaptation(**value)
+        if name == "adaptation_record_":
+            return AdaptationRecord(**value)
         return super()._restore(name, value)

@@ -27,6 +27,8 @@ HALVINGS = 10
 
 MIN_ROWS_PER_ENVIRONMENT = 20
 SIGNIFICANCE = 0.01
+HELPED_SHARE = 0.75
+"""Share of the left-out training environments in which adapting must have lowered NLL for it to be trusted."""
 FLAT_SHARPNESS = 0.02
 """Below this p(e|x) says too little; Gaussian prototypes, which adaptation gets right, have 0.03 to 0.07."""
 
@@ -153,6 +155,37 @@ def adapt_mixture(
         effective_rows=n * sharpness,
         reasons=tuple(reasons),
     )
+
+
+@dataclass(frozen=True)
+class AdaptationRecord:
+    """What adapting did in training environments that a fit had not seen.
+
+    Attributes
+    ----------
+    environments : tuple of str
+    before, after : (k,)
+        NLL in each of them, before and after adapting to its rows without their labels.
+    """
+
+    environments: tuple[str, ...]
+    before: NDArray[np.float64]
+    after: NDArray[np.float64]
+
+    @property
+    def helped(self) -> bool:
+        """Whether adapting lowered NLL on average, and in three of four environments."""
+        gain = self.before - self.after
+        return bool(gain.mean() > 0 and (gain > 0).mean() >= HELPED_SHARE)
+
+    def __str__(self) -> str:
+        """In a sentence."""
+        gain = self.before - self.after
+        change = f"lowered it by {gain.mean():.3f}" if gain.mean() > 0 else f"raised it by {-gain.mean():.3f}"
+        return (
+            f"in {int((gain > 0).sum())} of {len(gain)} training environments that were left out adapting lowered NLL; "
+            f"on average it {change}"
+        )
 
 
 def mean_adaptation(adaptations: Sequence[Adaptation]) -> Adaptation:

@@ -35,6 +35,7 @@ from eber.exceptions import ModelFileError
 from eber.io.plain_data import from_json, to_json
 from eber.tuning.plain_models import LinearModel, TreeModel, plain_model
 from eber.tuning.pool import EnvironmentPool
+from eber.tuning.recalibration import RecalibratedClassifier, restored_calibration
 from eber.tuning.search import EnvironmentSearch
 
 FORMAT, FORMAT_VERSION = "eber-tuned-model", 1
@@ -45,14 +46,15 @@ OURS: dict[str, type[EnvironmentClassifier]] = {
 }
 THEIRS = {kind.__name__: kind for kind in (LogisticRegression, HistGradientBoostingClassifier, RandomForestClassifier)}
 PLAIN: dict[str, Any] = {kind.__name__: kind for kind in (LinearModel, TreeModel)}
-TUNED = {kind.__name__: kind for kind in (EnvironmentSearch, EnvironmentPool)}
+TUNED = {kind.__name__: kind for kind in (EnvironmentSearch, EnvironmentPool, RecalibratedClassifier)}
 LEARNED = ("classes_", "n_features_in_", "feature_names_in_")
 """What all tuned classifiers learn; further attributes are those of each class."""
 LEARNED_BY = {
     "EnvironmentSearch": ("rule_", "chosen_", "results_"),
     "EnvironmentPool": ("names_", "weights_"),
+    "RecalibratedClassifier": ("calibration_",),
 }
-PARTS_OF = {"EnvironmentSearch": "estimators_", "EnvironmentPool": "searches_"}
+PARTS_OF = {"EnvironmentSearch": "estimators_", "EnvironmentPool": "searches_", "RecalibratedClassifier": "estimator_"}
 
 Tensors = dict[str, torch.Tensor]
 
@@ -104,8 +106,11 @@ def _describe(part: Any) -> tuple[dict[str, Any], Tensors]:
         "attributes": {key: to_json(getattr(part, key), key) for key in learned},
         "parts": [],
     }
-    tensors: Tensors = {"left_out_proba_": torch.from_numpy(part.left_out_proba_.copy())}
-    for i, inner in enumerate(getattr(part, PARTS_OF[name])):
+    tensors: Tensors = {}
+    if hasattr(part, "left_out_proba_"):
+        tensors["left_out_proba_"] = torch.from_numpy(part.left_out_proba_.copy())
+    inner_parts = getattr(part, PARTS_OF[name])
+    for i, inner in enumerate(inner_parts if isinstance(inner_parts, list) else [inner_parts]):
         described, inner_tensors = _describe(inner)
         content["parts"].append(described)
         tensors |= {f"{i}.{key}": value for key, value in inner_tensors.items()}
@@ -123,10 +128,14 @@ def _restore(content: dict[str, Any], tensors: Tensors, folder: Path) -> Any:
     for key, value in content["attributes"].items():
         if key not in (*LEARNED, *LEARNED_BY[name]):
             raise ValueError(f"{key!r} is nothing that a fit learns")
-        setattr(part, key, from_json(value))
-    part.left_out_proba_ = tensors["left_out_proba_"].numpy()
+        restored = from_json(value)
+        setattr(part, key, restored_calibration(restored) if key == "calibration_" else restored)
     inner = [_restore(described, with_prefix(tensors, f"{i}."), folder) for i, described in enumerate(content["parts"])]
-    setattr(part, PARTS_OF[name], inner)
+    if name == "RecalibratedClassifier":
+        (part.estimator_,) = inner
+    else:
+        part.left_out_proba_ = tensors["left_out_proba_"].numpy()
+        setattr(part, PARTS_OF[name], inner)
     return part
 
 

@@ -16,8 +16,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eber.datasets.base import MultiEnvironmentData
+from eber.estimators import EBERClassifier
 from eber.estimators.base import EnvironmentClassifier
 from eber.estimators.members import average_of
+from eber.tuning.adaptation_record import record_adaptation
 from eber.tuning.grids import Candidate, default_candidates
 from eber.tuning.left_out import (
     LEAVE_ENVIRONMENTS_OUT,
@@ -31,6 +33,10 @@ from eber.tuning.left_out import (
 
 MAX_FOLDS = 4
 """Folds of whole environments that a search takes by default: more cost more, and four tell settings apart."""
+
+
+LENIENT: dict[str, Any] = {"dtype": None, "ensure_all_finite": False, "accept_sparse": True, "allow_nd": True}
+"""How rows are looked at: what the columns hold is for the fits to judge."""
 
 
 class EnvironmentSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -139,6 +145,9 @@ class EnvironmentSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.classes_, self.rule_ = classes, rule
         self.chosen_ = [candidates[c] for c in kept]
         self.estimators_ = [average_of(fits)] if ours else fits
+        adaptable = isinstance(self.estimator, EBERClassifier) and self.estimator.prediction_weights == "learned"
+        if adaptable and rule == LEAVE_ENVIRONMENTS_OUT:
+            self.estimators_[0].adaptation_record_ = record_adaptation(left_out, kept, table)
         self.left_out_proba_ = left_out.proba[kept].mean(0)
         self.results_ = {
             "candidate": np.repeat(np.arange(len(candidates)), len(names)).tolist(),
@@ -155,7 +164,7 @@ class EnvironmentSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """p(y|x), the mean over the kept candidates; (n, K) with columns as in `classes_`."""
         check_is_fitted(self)
-        validate_data(self, X, reset=False, skip_check_array=True)
+        validate_data(self, X, reset=False, **LENIENT)
         mean: NDArray[np.float64] = np.mean([fitted.predict_proba(X) for fitted in self.estimators_], 0)
         return mean
 
@@ -191,9 +200,7 @@ def checked_table(
     estimator: BaseEstimator, X: Any, y: Any, environments: Any
 ) -> tuple[MultiEnvironmentData, NDArray[Any]]:
     """Rows of equal number and classes, two at least; the estimator notes the columns. X itself is for the fits."""
-    # Only looked at: what the columns hold is for the fits to judge.
-    lenient: dict[str, Any] = {"dtype": None, "ensure_all_finite": False, "accept_sparse": True, "allow_nd": True}
-    _, y = validate_data(estimator, X, y, **lenient)
+    _, y = validate_data(estimator, X, y, **LENIENT)
     X, y, environments = indexable(X, y, environments)
     check_classification_targets(y)
     classes = np.unique(y)
