@@ -99,15 +99,6 @@ __all__ = [
 ]
 
 
-_HOMES = {
-    "EnvironmentPool": "eber.tuning.pool",
-    "EnvironmentSearch": "eber.tuning.search",
-    "MultiEnvironmentData": "eber.datasets.base",
-    "RecalibratedClassifier": "eber.tuning.recalibration",
-}
-"""Where a name lives, if not in `eber.estimators`."""
-
-
 def __getattr__(name: str) -> Any:
     """Import torch and scikit-learn, which takes seconds, only when something that needs them is asked for."""
     if name not in __all__:
