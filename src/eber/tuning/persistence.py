@@ -32,7 +32,7 @@ from eber.estimators.persistence import (
 )
 from eber.exceptions import ModelFileError
 from eber.io.plain_data import from_json, to_json
-from eber.tuning.plain_models import LinearModel, TreeModel, plain_model
+from eber.tuning.plain_models import LinearModel, RateModel, TreeModel, plain_model
 from eber.tuning.pool import EnvironmentPool
 from eber.tuning.search import EnvironmentSearch
 
@@ -43,7 +43,7 @@ OURS: dict[str, type[EnvironmentClassifier]] = {
     if isinstance(kind, type) and issubclass(kind, EnvironmentClassifier)
 }
 THEIRS = {kind.__name__: kind for kind in (LogisticRegression, HistGradientBoostingClassifier, RandomForestClassifier)}
-PLAIN: dict[str, Any] = {kind.__name__: kind for kind in (LinearModel, TreeModel)}
+PLAIN: dict[str, Any] = {kind.__name__: kind for kind in (LinearModel, TreeModel, RateModel)}
 TUNED = {kind.__name__: kind for kind in (EnvironmentSearch, EnvironmentPool)}
 LEARNED = ("classes_", "n_features_in_", "feature_names_in_")
 """What all tuned classifiers learn; further attributes are those of each class."""
@@ -57,7 +57,7 @@ Tensors = dict[str, torch.Tensor]
 
 
 def encode_tuned(classifier: Any) -> dict[str, bytes]:
-    """The files of a fitted search or pool, by name; the manifest, which makes them a model, comes last."""
+    """The files of a fitted search, pool or model of scikit-learn, by name; the manifest, which names them, last."""
     content, tensors = _describe(classifier)
     return encode_files({**content, "eber_version": eber.__version__}, tensors, FORMAT, FORMAT_VERSION)
 
@@ -68,7 +68,7 @@ def save_tuned(classifier: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load_tuned(cls: type[Any], path: str | os.PathLike[str]) -> Any:
-    """Read a search or a pool from the folder `path`."""
+    """Read a search, a pool or a model that has become arrays from the folder `path`."""
     folder = Path(path)
     content = read_manifest(folder, FORMAT, FORMAT_VERSION)
     if content.get("class") != cls.__name__:
