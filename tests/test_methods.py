@@ -53,14 +53,11 @@ pytestmark = [
 @pytest.fixture(autouse=True)
 def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Each test begins with the library's own methods, and leaves no other behind."""
-    before = dict(own.registered)
-    own.registered.clear()
+    monkeypatch.setattr(own, "registered", {})
     monkeypatch.setattr(sys, "path", list(sys.path))
     own.load_entry_points.cache_clear()
     yield
     own.load_entry_points.cache_clear()
-    own.registered.clear()
-    own.registered.update(before)
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """All sabotages, section after section of the page."""
 
 from tests.sabotage import (
+    advice,
     determinism,
     execution,
     finished,
@@ -28,5 +29,6 @@ SECTIONS = (
     numbers,
     statistics,
     tuning,
+    advice,
 )
 SABOTAGES = tuple(sabotage for section in SECTIONS for sabotage in section.SABOTAGES)

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from eber import methods
 from eber.compare.methods import Effort, fit_method
 from eber.datasets.hospitals import draw_hospitals
 from eber.exceptions import ModelFileError
+from eber.methods import own
 from eber.runs.joint_fits import run_alone
 from eber.tables import prediction
 from eber.tables.model_card import card_page, describe
@@ -311,11 +311,11 @@ def test_a_baseline_predicts_labels_and_cannot_be_adapted(tmp_path: Path, new: P
 
 def test_a_folder_says_not_what_is_imported(tmp_path: Path, new: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model of one's own class is loaded where the class is registered; elsewhere the folder imports nothing."""
-    monkeypatch.setattr(methods, "_registered", {})
-    own = make(tmp_path, "tests.own_methods:RelabelledClassifier")
-    assert type(own.classifier) is RelabelledClassifier
-    own.save(tmp_path / "model")
+    monkeypatch.setattr(own, "registered", {})
+    mine = make(tmp_path, "tests.own_methods:RelabelledClassifier")
+    assert type(mine.classifier) is RelabelledClassifier
+    mine.save(tmp_path / "model")
     assert type(TableModel.load(tmp_path / "model").classifier) is RelabelledClassifier
-    monkeypatch.setattr(methods, "_registered", {})
+    monkeypatch.setattr(own, "registered", {})
     with pytest.raises(ModelFileError, match=r"tests.own_methods:RelabelledClassifier is of no method that is known"):
         TableModel.load(tmp_path / "model")

@@ -143,7 +143,8 @@ def test_nothing_is_printed_unless_it_is_asked_for(
     hospitals: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for progress in (False, True):
-        eber.compare_table(hospitals, **NAMES, methods="logistic regression", out=tmp_path, progress=progress)
+        out = tmp_path / str(progress)
+        eber.compare_table(hospitals, **NAMES, methods="logistic regression", out=out, progress=progress)
         said = capsys.readouterr()
         assert said.out == ""
         assert ("Classes of 'sepsis' with their rows: " in said.err) == progress

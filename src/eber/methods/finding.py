@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from eber.methods import own
 from eber.methods.built_in import BUILT_IN
 from eber.methods.method import Method, find_object
-from eber.methods.own import is_ours, load_entry_points, register_method, registered
 
 ALL = "all"
 """In place of a name: every method that is installed."""
@@ -21,14 +21,14 @@ def find_method(name: str) -> Method:
     name : str
         In any letter case; or "module:Class" for a class of one's own, which is registered then.
     """
-    for method in (*BUILT_IN, *registered.values()):
+    for method in (*BUILT_IN, *own.registered.values()):
         if name.casefold() == method.name.casefold() or name == method.source:
             return method
     if ":" in name:
-        return register_method(find_object(name))
-    load_entry_points()
-    if name.casefold() in registered:
-        return registered[name.casefold()]
+        return own.register_method(find_object(name))
+    own.load_entry_points()
+    if name.casefold() in own.registered:
+        return own.registered[name.casefold()]
     raise ValueError(
         f"There is no method {name!r}; there are {', '.join(method.name for method in all_methods())}. One of your own "
         "is named by module:Class."
@@ -37,8 +37,8 @@ def find_method(name: str) -> Method:
 
 def all_methods() -> tuple[Method, ...]:
     """Every method there is: those of the library, then those that were registered and those of other packages."""
-    load_entry_points()
-    return (*BUILT_IN, *registered.values())
+    own.load_entry_points()
+    return (*BUILT_IN, *own.registered.values())
 
 
 def methods_named(names: Iterable[str]) -> list[Method]:
@@ -80,7 +80,7 @@ def network_methods() -> tuple[str, ...]:
 
 def saved_name(kind: type) -> str:
     """What a model folder calls a class: its name for the library's own, "module:Class" for any other."""
-    return kind.__name__ if is_ours(kind) else f"{kind.__module__}:{kind.__qualname__}"
+    return kind.__name__ if own.is_ours(kind) else f"{kind.__module__}:{kind.__qualname__}"
 
 
 def find_saved_class(name: str) -> Any:
