@@ -47,14 +47,14 @@ def test_a_method() -> None:
 
 
 def test_a_method_in_every_comparison(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from eber import methods
+    from eber.methods import find_method, own
 
-    monkeypatch.setattr(methods, "_registered", {})
+    monkeypatch.setattr(own, "registered", {})
     code = code_of("Add a method") + code_of("Bring a method into every comparison")
     (tmp_path / "worst_environment.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
     classifier = importlib.import_module("worst_environment").WorstEnvironmentClassifier
-    method = methods.find_method("worst environment")
+    method = find_method("worst environment")
     assert method.classifier is classifier
     assert method.build(penalty_weight=10.0).penalty_weight == 10.0
 

@@ -35,7 +35,7 @@ def test_the_workflow(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     table.to_csv(tmp_path / "hospitals.csv", index=False)
     table.drop(columns=["sepsis", "hospital"]).to_csv(tmp_path / "new_hospital.csv", index=False)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(methods, "QUICK", Effort(20, (1.0,)))
+    monkeypatch.setattr(methods, "QUICK", Effort(20, 0))
     variables: dict[str, Any] = {"__name__": "__main__"}
     exec(compile(example, str(page), "exec"), variables)
     assert variables["comparison"].page == Path("results/hospitals/report.html")

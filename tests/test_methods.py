@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -16,10 +17,20 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from eber import ERMClassifier, methods
+from eber import ERMClassifier
 from eber.datasets.hospitals import draw_hospitals
 from eber.experiments.parametric import EXPERIMENT as PARAMETRIC
-from eber.methods import BUILT_IN, Method, all_methods, find_method, register_method
+from eber.methods import (
+    BUILT_IN,
+    Method,
+    all_methods,
+    default_methods,
+    find_method,
+    methods_named,
+    own,
+    paper_methods,
+    register_method,
+)
 from eber.runs.cell import CellResult
 from eber.runs.joint_fits import run_alone
 from eber.runs.runner import run
@@ -42,11 +53,11 @@ pytestmark = [
 @pytest.fixture(autouse=True)
 def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Each test begins with the library's own methods, and leaves no other behind."""
-    monkeypatch.setattr(methods, "_registered", {})
+    monkeypatch.setattr(own, "registered", {})
     monkeypatch.setattr(sys, "path", list(sys.path))
-    methods._load_entry_points.cache_clear()
+    own.load_entry_points.cache_clear()
     yield
-    methods._load_entry_points.cache_clear()
+    own.load_entry_points.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -70,10 +81,30 @@ def test_each_method_is_declared_once_and_can_be_built() -> None:
     assert len({method.name.casefold() for method in BUILT_IN}) == len(BUILT_IN)
     for method in BUILT_IN:
         assert method.purpose
+        if not method.is_installed:
+            continue
         built = method.build(random_state=7, epochs=3)
         assert built.random_state == 7
-        assert method.is_network == method.takes_environments == hasattr(built, "epochs"), method.name
+        assert method.is_network == hasattr(built, "epochs"), method.name
+        assert method.takes_environments == (method.is_network or method.name == "Pool"), method.name
         assert bool(method.penalty_parameter) == (method.penalty_parameter in built.get_params())
+
+
+def test_commands_begin_with_what_a_user_would_choose_among_and_experiments_with_the_papers_five() -> None:
+    assert set(default_methods()) == {
+        "No model", "Logistic regression", "Gradient boosting", "Random forest", "EBER", "ERM", "Pool"
+    }  # fmt: skip
+    assert paper_methods() == ("EBER", "ERM", "IRM", "V-REx", "Fishr")
+
+
+def test_all_is_every_method_that_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [method.name for method in methods_named(["all", "ERM"])]
+    assert names == [method.name for method in BUILT_IN if method.is_installed]
+    absent = replace(find_method("XGBoost"), package="no_such_package")
+    monkeypatch.setattr("eber.methods.finding.BUILT_IN", (*BUILT_IN[:5], absent))
+    assert [method.name for method in methods_named(["ALL"])] == list(paper_methods())
+    with pytest.raises(ValueError, match=r"XGBoost is not installed; .*pip install 'eber\[boosting\]'"):
+        methods_named(["xgboost"])
 
 
 def test_a_setting_reaches_only_the_classifier_that_it_is_meant_for() -> None:
@@ -101,7 +132,7 @@ def test_a_class_of_ones_own_is_found_by_its_module() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("GroupDOR", r"no method 'GroupDOR'; there are EBER, ERM, .*Gradient boosting\. One of your own"),
+        ("GroupDOR", r"no method 'GroupDOR'; there are EBER, ERM, .*Pool\. One of your own"),
         ("no_such_module:Thing", r"no_such_module:Thing cannot be imported: ModuleNotFoundError"),
         ("tests.own_methods:Thing", r"tests.own_methods:Thing cannot be imported: AttributeError"),
         ("tests.own_methods:Scaler", r"tests.own_methods:Scaler has no fit and predict_proba"),
@@ -231,7 +262,7 @@ def test_a_new_objective_is_one_file_and_compare_and_reproduce_run_it(
         assert len(set(scores.values())) == 3, "it has scores of its own"
     monkeypatch.delitem(sys.modules, "worst", raising=False)
     (tmp_path / "worst.py").unlink()
-    methods._registered.clear()
+    own.registered.clear()
     capsys.readouterr()
     for folder in ("compared", "reproduced"):  # a report needs the names and the scores, and nobody's code
         shutil.rmtree(tmp_path / folder / "figures", ignore_errors=True)
@@ -260,7 +291,7 @@ def test_a_method_whose_code_has_changed_is_computed_again(tmp_path: Path, monke
         Path("changing_coin.py").write_text(text)
         sys.modules.pop("changing_coin", None)
         importlib.invalidate_caches()
-        methods._registered.clear()
+        own.registered.clear()
         chosen = ["Bayes-x", "changing_coin:CoinClassifier"]
         found[version] = run(PARAMETRIC, out=tmp_path / "out", seeds=1, methods=chosen, overrides=SMALL, jobs=1)
     assert [summary.computed for summary in found.values()] == [2, 0, 1]

@@ -25,7 +25,7 @@ READABLE = {name: table for name, table in TABLES.items() if not table.says}
 @pytest.fixture(autouse=True)
 def a_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a fit learns is not the point here."""
-    monkeypatch.setattr(methods, "QUICK", Effort(2, (1.0,)))
+    monkeypatch.setattr(methods, "QUICK", Effort(2, 0))
     monkeypatch.setattr(methods, "MIN_EPOCHS", 1)
 
 

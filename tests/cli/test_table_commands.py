@@ -106,17 +106,17 @@ def test_named_features_leave_the_patients_their_names_and_one_row_is_one_row(
         assert words in said
 
 
-def test_the_card_of_a_penalised_method_names_the_rule_of_its_weight(
-    hospitals: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_the_card_names_how_settings_were_chosen_and_which(
+    hospitals: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eber.compare.methods.THOROUGH", Effort(4, (1.0, 10.0)))
+    monkeypatch.setattr("eber.compare.methods.THOROUGH", Effort(4, 2))
     options = ["--method", "irm", "--no-scores", "--out", tmp_path / "model"]
-    rule = ["--selection", "leave_one_environment_out"]
-    assert eber(monkeypatch, "fit", hospitals, *NAMES, *options, *rule) == 0
+    assert eber(monkeypatch, "fit", hospitals, *NAMES, *options) == 0
     card = (tmp_path / "model" / "card.md").read_text()
-    assert "chosen from 1, 10 by leave one environment out within the training environments" in card
-    assert eber(monkeypatch, "fit", hospitals, *NAMES, *options, *rule, "--quick") == 2
-    assert "--quick tries a single penalty weight" in capsys.readouterr().err
+    assert "by NLL in training environments that are left out, 2 folds of them at most" in card
+    assert re.search(r"- kept by the search: \[\{'penalty_weight': 10?0?\.0, 'weight_decay': [03]\.0\}", card)
+    assert eber(monkeypatch, "fit", hospitals, *NAMES, *options, "--quick") == 0
+    assert "Settings are fixed and nothing is tuned (--quick)" in (tmp_path / "model" / "card.md").read_text()
 
 
 def test_compare_leaves_scores_and_a_page(compared: Path) -> None:
@@ -198,7 +198,6 @@ def test_a_browser_shows_and_prints_it_without_complaint(compared: Path, tmp_pat
         (["compare", "nowhere.csv", *NAMES], "There is no file"),
         (["compare", "TABLE", *NAMES, "--methods", "magic"], "no method 'magic'"),
         (["compare", "TABLE", *NAMES, "--metric", "magic"], "no metric"),
-        (["compare", "TABLE", *NAMES, "--selection", "test"], "no selection rule 'test'; there are leave_one_env"),
         (["compare", "TABLE", "--label", "sepsis", "--environment", "country"], "needs at least two"),
         (["compare", "TABLE", "--label", "sepsis", "--environment", "patient_id"], "names rows, not environments"),
         (["compare", "TABLE", "--label", "sepsis", "--environment", "hospital", "--drop", "nothing"], "no column"),

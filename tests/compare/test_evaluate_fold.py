@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,18 +11,18 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
 
-from eber import EBERClassifier, VRExClassifier
-from eber.compare.methods import Effort, fit_method
-from eber.compare.running import evaluate_fold
+from eber import EBERClassifier
+from eber.compare.methods import POOL_MEMBERS, Effort, build, candidates_of, fit_method
+from eber.compare.running import evaluate_fold, pool_of
 from eber.datasets.hospitals import draw_hospitals
-from eber.exceptions import EnvironmentWarning
-from eber.model_selection import SELECTION_RULES, selection_folds
+from eber.methods import BUILT_IN, PENALTY_WEIGHTS, default_methods
 from eber.runs.cell import ADAPTED, MAIN
 from eber.runs.joint_fits import run_alone
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.training import TrainingTable, read_training_table
+from eber.tuning.search import EnvironmentSearch
 
-TINY = Effort(steps=15, penalty_weights=(1.0, 10.0))
+TINY, TUNED = Effort(steps=15, search_folds=0), Effort(steps=15, search_folds=2)
 pytestmark = pytest.mark.filterwarnings("ignore::eber.exceptions.FitWarning")
 
 
@@ -72,35 +72,52 @@ def test_ebers_scores_are_those_of_the_python_interface(table: TrainingTable) ->
 def test_the_labels_of_held_out_rows_have_no_part_in_a_fit(table: TrainingTable) -> None:
     held = table.environments == "Harbour"
     flipped = TrainingTable(**{**vars(table), "y": np.where(held, 1 - table.y, table.y)})
-    for method in ("V-REx", "EBER"):
-        before = run_alone(evaluate_fold(table, held, method, 0, TINY)).arrays["proba"]
-        after = run_alone(evaluate_fold(flipped, held, method, 0, TINY)).arrays["proba"]
-        np.testing.assert_array_equal(before, after)
+    for method in ("V-REx", "EBER", "Logistic regression"):
+        before = run_alone(evaluate_fold(table, held, method, 0, TUNED)).arrays
+        after = run_alone(evaluate_fold(flipped, held, method, 0, TUNED)).arrays
+        for name in ("proba", "settings", "left_out"):
+            np.testing.assert_array_equal(before[name], after[name])
 
 
-@pytest.mark.parametrize("rule", SELECTION_RULES)
-def test_the_penalty_weight_is_the_one_that_the_rule_chooses_by_hand(table: TrainingTable, rule: str) -> None:
-    X, y, environments, *_ = split(table, "Ashford")
-    losses = {}
-    for weight in TINY.penalty_weights:
-        clf = VRExClassifier(epochs=TINY.epochs(len(y)), batch_size=64, random_state=0, penalty_weight=weight)
-        losses[weight] = np.mean(
-            [
-                log_loss(y[rest], clf.fit(X[rows], y[rows], environments=environments[rows]).predict_proba(X[rest]))
-                for rows, rest in selection_folds(rule, y, environments)
-            ]
-        )
-    fitted = run_alone(fit_method("V-REx", X, y, environments, 0, replace(TINY, selection=rule)))
-    assert fitted.penalty_weight == min(losses, key=lambda weight: losses[weight])
-    assert fitted.classifier.penalty_weight == fitted.penalty_weight
+@pytest.mark.parametrize("method", ["V-REx", "ERM", "Logistic regression"])
+def test_settings_are_chosen_as_a_search_by_hand_chooses_them(table: TrainingTable, method: str) -> None:
+    X, y, environments, X_test, y_test = split(table, "Ashford")
+    classifier = build(method, 0, TUNED.epochs(len(y)), 7)
+    search = EnvironmentSearch(classifier, candidates_of(method), max_folds=2).fit(X, y, environments=environments)
+    result = run_alone(evaluate_fold(table, table.environments == "Ashford", method, 0, TUNED))
+    assert [json.loads(text) for text in result.arrays["settings"]] == json.loads(json.dumps(search.chosen_))
+    np.testing.assert_allclose(result.arrays["proba"], search.predict_proba(X_test), rtol=0, atol=1e-12)
+    assert result.scores[MAIN]["nll"] == pytest.approx(log_loss(y_test, search.predict_proba(X_test)), abs=1e-12)
 
 
-def test_a_weight_that_cannot_be_chosen_is_the_middle_one_and_says_so(table: TrainingTable) -> None:
-    X, y, environments, *_ = split(table, "Ashford")
-    two = np.isin(environments, ["Birchwood", "Dunmore"])
-    effort = replace(TINY, penalty_weights=(1.0, 7.0, 10.0), selection="leave_one_environment_out")
-    with pytest.warns(EnvironmentWarning, match=r"penalty weight is 7, not chosen.*2 training environments"):
-        assert run_alone(fit_method("V-REx", X[two], y[two], environments[two], 0, effort)).penalty_weight == 7.0
+def test_every_method_has_a_search_of_about_the_same_size() -> None:
+    sizes = {name: len(candidates_of(name)) for name in default_methods() if name not in ("No model", "Pool")}
+    sizes |= {method.name: len(candidates_of(method.name)) for method in BUILT_IN if method.penalty_parameter}
+    assert set(sizes.values()) <= {4, 5, 6}
+    assert sizes["IRM"] == sizes["EBER"] == sizes["ERM"]
+    assert candidates_of("tests.own_methods:CoinClassifier") == [{}]
+    assert candidates_of("tests.own_methods:TiltedCoinClassifier") == [
+        {"penalty_weight": weight} for weight in PENALTY_WEIGHTS
+    ]
+
+
+def test_a_pool_of_finished_members_is_the_pool_that_is_fitted(
+    table: TrainingTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eber.compare.methods.candidates_of", lambda method: candidates_of(method)[:2])
+    held = table.environments == "Ashford"
+    members = {name: run_alone(evaluate_fold(table, held, name, 0, TUNED)) for name in POOL_MEMBERS}
+    built, fitted = pool_of(table, held, members), run_alone(evaluate_fold(table, held, "Pool", 0, TUNED))
+    for name in ("weights", "proba"):
+        np.testing.assert_allclose(built.arrays[name], fitted.arrays[name], rtol=0, atol=1e-12)
+    assert built.arrays["members"].tolist() == fitted.arrays["members"].tolist() == list(POOL_MEMBERS)
+    assert built.scores[MAIN] == pytest.approx(fitted.scores[MAIN], abs=1e-9)
+
+
+def test_no_model_is_the_training_environments_share(table: TrainingTable) -> None:
+    held = table.environments == "Ashford"
+    result = run_alone(evaluate_fold(table, held, "No model", 0, TUNED))
+    np.testing.assert_allclose(result.arrays["proba"][:, 1], (table.y[~held] == 1).mean())
 
 
 def test_epochs_shrink_as_tables_grow() -> None:

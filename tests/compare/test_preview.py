@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,16 +10,16 @@ import pandas as pd
 import pytest
 
 from eber.compare import preview
-from eber.compare.folds import FoldPlan, plan_folds
-from eber.compare.methods import Effort
+from eber.compare.folds import plan_folds
+from eber.compare.methods import POOL_MEMBERS, Effort
 from eber.compare.running import evaluate_fold
 from eber.estimators import IRMClassifier
-from eber.model_selection import SELECTION_RULES
 from eber.runs.joint_fits import run_alone
+from eber.tables.preprocessing import Preprocessing
 from eber.tables.training import TrainingTable, read_training_table
 from eber.workflow.comparing import duration
 
-EFFORT = Effort(steps=4, penalty_weights=(1.0, 10.0, 100.0))
+EFFORT = Effort(steps=4, search_folds=2)
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +32,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> TrainingTable:
     return read_training_table(path, label="y", environment="site")
 
 
-@pytest.mark.parametrize("rule", SELECTION_RULES)
-def test_as_many_fits_are_promised_as_are_made(
-    table: TrainingTable, rule: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_as_many_fits_are_promised_as_are_made(table: TrainingTable, monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
     complete = IRMClassifier._complete
 
@@ -45,30 +41,52 @@ def test_as_many_fits_are_promised_as_are_made(
         complete(*arguments)
 
     monkeypatch.setattr(IRMClassifier, "_complete", counted)
-    effort = replace(EFFORT, selection=rule)
-    run_alone(evaluate_fold(table, table.environments == "a", "IRM", 0, effort))
-    assert preview.fits_of("IRM", table, effort) == len(made)
-    assert preview.fits_of("ERM", table, effort) == preview.fits_of("IRM", table, Effort(4, (1.0,))) == 1
-
-
-def test_a_short_fit_is_scaled_by_steps_fits_folds_seeds_and_jobs(
-    table: TrainingTable, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(preview, "_time_short_fit", lambda *_: (0.5, 128))  # two steps in half a second
-    monkeypatch.setattr(preview, "cores", lambda: 8.0)
-    load = 0.0
-    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0), raising=False)
     plan = plan_folds(table.y, table.environments)
-    expected = preview.expected_seconds(table, ["ERM", "IRM"], plan, n_seeds=3, effort=EFFORT, jobs=2)
+    result = run_alone(evaluate_fold(table, table.environments == "a", "IRM", 0, EFFORT))
+    candidates, folds = preview.search_of("IRM", table, plan, EFFORT)
+    assert candidates * folds + len(result.arrays["settings"]) == len(made)
+    assert (candidates, folds) == (6, 2)
+    assert preview.search_of("IRM", table, plan, Effort(4, 0)) == (1, 0)
+    assert preview.search_of("No model", table, plan, EFFORT) == (1, 0)
+
+
+@pytest.fixture
+def idle(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Eight processors, whose load can be set; every method's settings take half a second together."""
+    load = [0.0]
+    monkeypatch.setattr(preview, "_seconds_of_all_settings", lambda *_: 0.5)
+    monkeypatch.setattr(preview, "cores", lambda: 8.0)
+    monkeypatch.setattr(os, "getloadavg", lambda: (load[0], 0.0, 0.0), raising=False)
+    return load
+
+
+def test_time_is_that_of_all_settings_by_folds_cells_and_jobs(table: TrainingTable, idle: list[float]) -> None:
+    plan = plan_folds(table.y, table.environments)
+
+    def expected(cells: dict[str, int], effort: Effort = EFFORT, jobs: int = 2) -> float:
+        return preview.expected_seconds(table, cells, plan, effort, jobs) - preview.WORKER_START
+
+    passes = 1 + preview.KEPT  # two folds, half of the rows each
+    assert expected({"ERM": 12, "IRM": 12}) == pytest.approx(24 * 0.5 * passes / 2)
+    assert expected({"ERM": 0, "IRM": 6}) == pytest.approx(6 * 0.5 * passes / 2), "what is finished takes no time"
+    idle[0] = 14.0  # sixteen processes then want eight processors
+    assert expected({"ERM": 12, "IRM": 12}) == pytest.approx(2 * 24 * 0.5 * passes / 2)
+    idle[0] = 0.0
+    assert expected({"ERM": 1}, jobs=1) == expected({"ERM": 1}, jobs=8), "one fit is not faster with eight jobs"
+    members = dict.fromkeys(POOL_MEMBERS, 4)
+    assert expected({**members, "Pool": 4}) == expected(members), "a pool of what is computed anyhow takes no time"
+    assert expected({"Pool": 4}) == expected(members)
+    quick = Effort(4, 0)
+    assert expected({**members, "Pool": 4}, quick) == pytest.approx(3 * expected(members, quick))
+
+
+def test_a_short_fit_is_scaled_by_steps_and_trees(table: TrainingTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preview, "_time_fits", lambda fits, data: (0.5, 128))
+    preprocessing = Preprocessing.fit(table.columns, table.schema)
     steps = EFFORT.epochs(120) * 2  # two batches of at most 64 rows in 120
-    assert expected == pytest.approx(preview.WORKER_START + (1 + 4) * 0.25 * steps * 4 * 3 / 2)
-    load = 14.0  # sixteen processes then want eight processors
-    busy = preview.expected_seconds(table, ["ERM", "IRM"], plan, n_seeds=3, effort=EFFORT, jobs=2)
-    assert busy - preview.WORKER_START == pytest.approx(2 * (expected - preview.WORKER_START))
-    load = 0.0
-    one = FoldPlan(dict(list(plan.folds.items())[:1]), ())
-    alone = [preview.expected_seconds(table, ["ERM"], one, n_seeds=1, effort=EFFORT, jobs=jobs) for jobs in (1, 8)]
-    assert alone[0] == alone[1], "one fit is not faster with eight jobs"
+    assert preview._seconds_of_all_settings(table, preprocessing, "ERM", 120, EFFORT) == pytest.approx(0.25 * steps)
+    trees = preview._seconds_of_all_settings(table, preprocessing, "Gradient boosting", 120, EFFORT)
+    assert trees == pytest.approx(0.5 * (80 + 200 + 100 + 400) / preview.TIMED_TREES)
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,42 @@ def test_methods_that_cannot_be_told_apart_are_named_and_the_simplest_is_advised
     assert "significantly" not in summary.verdict
 
 
+def test_where_nothing_beats_the_average_rate_the_verdict_says_so_first() -> None:
+    rng = np.random.default_rng(0)
+    base = rng.uniform(0.3, 0.6, 8)
+    noise = {name: base + 0.05 * rng.normal(size=8) for name in ("EBER", "Logistic regression", "Pool")}
+    tied = summary_of({**{name: list(values) for name, values in noise.items()}, "No model": list(base)})
+    assert not tied.beats_no_model
+    assert tied.verdict.startswith("Nothing here predicts a new e better than its average rate, as far as 8 held-out")
+    assert "Use " not in tied.verdict
+    assert "significantly" not in tied.verdict
+    ahead = summary_of({"EBER": list(base + 0.1), "No model": list(base)})
+    assert ahead.recommended.method == "No model"
+    assert ahead.verdict.startswith("Nothing here predicts a new e better")
+
+
+def test_no_method_is_advised_that_is_worse_than_no_model() -> None:
+    """Logistic regression is simpler and cannot be told from the leader, but a share of each class does better."""
+    rng = np.random.default_rng(1)
+    base = rng.uniform(0.3, 0.6, 8)
+    swings = 0.6 * np.array([1, -1, 1, -1, 1, -1, 1, -0.6])
+    scores = {"EBER": base, "No model": base + 0.02 + 0.001 * rng.normal(size=8), "Logistic regression": base + swings}
+    summary = summary_of({name: list(values) for name, values in scores.items()})
+    assert summary.beats_no_model
+    assert summary.rivals == ["Logistic regression"]
+    assert summary.recommended.method == "EBER"
+    assert "Logistic regression, though simpler, did worse than No model" in summary.verdict
+
+
+def test_a_pool_is_the_least_simple() -> None:
+    rng = np.random.default_rng(0)
+    base = rng.uniform(0.3, 0.6, 8)
+    swings = 0.05 * np.array([1, -1, 1, -1, 1, -1, 1, -1])
+    summary = summary_of({"Pool": list(base), "EBER": list(base + swings + 0.001), "No model": list(base + 0.5)})
+    assert summary.leader.method == "Pool"
+    assert summary.recommended.method == "EBER"
+
+
 def test_higher_is_better_turns_the_ranking() -> None:
     values = {"EBER": [0.9] * 8, "Gradient boosting": [0.8] * 8}
     assert summary_of(values, "auroc").leader.method == "EBER"
@@ -68,7 +104,7 @@ def test_all_pairs_are_corrected_together() -> None:
     rng = np.random.default_rng(1)
     base = rng.uniform(0.3, 0.6, 8)
     two = {"EBER": list(base), "ERM": list(base + 0.02 + 0.02 * rng.normal(size=8))}
-    others = {name: list(base + 0.3 + 0.2 * rng.normal(size=8)) for name in ("IRM", "V-REx", "Fishr")}
+    others = {name: list(base + 0.3 + 0.2 * rng.normal(size=8)) for name in ("Pool", "Random forest", "No model")}
     alone, crowd = summary_of(two), summary_of({**two, **others})
     test, crowded = alone.rows[1].test, next(row.test for row in crowd.rows if row.method == "ERM")
     assert test is not None

@@ -75,7 +75,7 @@ def keep_table_model() -> None:
     table = read_training_table(table_file, label="sepsis", environment="hospital")
     preprocessing = Preprocessing.fit(table.columns, table.schema)
     X_table = preprocessing.transform(table.columns)
-    classifier = run_alone(fit_method("EBER", X_table, table.y, table.environments, 0, Effort(20, (1.0,)))).classifier
+    classifier = run_alone(fit_method("EBER", X_table, table.y, table.environments, 0, Effort(20, 0))).classifier
     scores = [{"held_out": "Ashford", "rows": 29, "nll": 0.5, "auroc": None}]
     card = describe(table, classifier, "EBER", scores, ["A remark."])
     TableModel(classifier, table.schema, preprocessing, card).save(FOLDER / "bundle")

@@ -1,6 +1,7 @@
 """All sabotages, section after section of the page."""
 
 from tests.sabotage import (
+    advice,
     changed_data,
     determinism,
     execution,
@@ -32,5 +33,6 @@ SECTIONS = (
     statistics,
     surroundings,
     tuning,
+    advice,
 )
 SABOTAGES = tuple(sabotage for section in SECTIONS for sabotage in section.SABOTAGES)

@@ -6,7 +6,7 @@ SABOTAGES = (
     Sabotage(
         broken="A method that nobody knows is replaced by EBER.",
         test="tests/test_methods.py::test_an_unknown_method_is_refused_by_every_command_and_never_replaced",
-        file="methods.py",
+        file="methods/finding.py",
         before="""\
     raise ValueError(
         f"There is no method {name!r}; there are {', '.join(method.name for method in all_methods())}. One of your own "
@@ -59,20 +59,20 @@ SABOTAGES = (
     Sabotage(
         broken="The code of a method is known by its name.",
         test="tests/test_methods.py::test_a_method_whose_code_has_changed_is_computed_again",
-        file="methods.py",
+        file="methods/own.py",
         before="            digest.update(Path(file).read_bytes())\n",
         after="            digest.update(file.encode())\n",
     ),
     Sabotage(
         broken="A model folder says which module is imported.",
         test="tests/tables/test_model_folder.py::test_a_folder_says_not_what_is_imported",
-        file="methods.py",
+        file="methods/finding.py",
         before="""\
     raise ValueError(
         f"its classifier {name} is of no method""",
         after="""\
     if ":" in name:
-        return _find_object(name)
+        return find_object(name)
     raise ValueError(
         f"its classifier {name} is of no method""",
     ),

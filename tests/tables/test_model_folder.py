@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from eber import methods
 from eber.compare.methods import Effort, fit_method
 from eber.datasets.hospitals import draw_hospitals
 from eber.exceptions import ModelFileError
+from eber.methods import own
 from eber.runs.joint_fits import run_alone
 from eber.tables import prediction
 from eber.tables.model_card import card_page, describe
@@ -33,13 +33,13 @@ pytestmark = [
 ]
 
 
-def make(folder: Path, method: str) -> TableModel:
+def make(folder: Path, method: str, effort: Effort = Effort(15, 0)) -> TableModel:  # noqa: B008 (frozen)
     path = folder / "hospitals.csv"
     draw_hospitals(300).to_csv(path, index=False)
     table = read_training_table(path, label="sepsis", environment="hospital")
     preprocessing = Preprocessing.fit(table.columns, table.schema)
     X = preprocessing.transform(table.columns)
-    classifier = run_alone(fit_method(method, X, table.y, table.environments, 0, Effort(15, (1.0,)))).classifier
+    classifier = run_alone(fit_method(method, X, table.y, table.environments, 0, effort)).classifier
     scores = [{"held_out": "Ashford", "rows": 3, "nll": 0.5, "auroc": None}]
     return TableModel(
         classifier, table.schema, preprocessing, describe(table, classifier, method, scores, ["A remark."])
@@ -69,6 +69,34 @@ def test_a_folder_gives_back_what_was_saved(tmp_path: Path, model: TableModel, n
     predict_file(model, new, tmp_path / "a.parquet")
     predict_file(again, new, tmp_path / "b.parquet")
     assert pq.read_table(tmp_path / "a.parquet").equals(pq.read_table(tmp_path / "b.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("method", "tuned"),
+    [
+        ("Logistic regression", False),
+        ("Gradient boosting", False),
+        ("Random forest", False),
+        ("No model", False),
+        ("Logistic regression", True),
+        ("ERM", True),
+        ("Pool", False),
+    ],
+)
+def test_a_saved_model_of_any_kind_answers_as_it_did(tmp_path: Path, new: Path, method: str, tuned: bool) -> None:
+    model = make(tmp_path, method, Effort(15, 2 if tuned else 0))
+    model.save(tmp_path / "model")
+    suffixes = {path.suffix for path in (tmp_path / "model").rglob("*") if path.is_file()}
+    assert suffixes == {".json", ".md", ".safetensors"}
+    again = TableModel.load(tmp_path / "model")
+    predict_file(model, new, tmp_path / "a.parquet")
+    predict_file(again, new, tmp_path / "b.parquet")
+    before, after = (pd.read_parquet(tmp_path / name) for name in ("a.parquet", "b.parquet"))
+    pd.testing.assert_frame_equal(before, after, rtol=0, atol=1e-12)
+    again.save(tmp_path / "again")
+    assert TableModel.load(tmp_path / "again").card == model.card
+    with pytest.raises(ValueError, match=f"Only EBER can be adapted to new rows; this model is {method}"):
+        predict_file(again, new, tmp_path / "c.parquet", adapt=True)
 
 
 def test_the_folder_holds_plain_data_only(tmp_path: Path, model: TableModel) -> None:
@@ -303,11 +331,11 @@ def test_a_baseline_predicts_labels_and_cannot_be_adapted(tmp_path: Path, new: P
 
 def test_a_folder_says_not_what_is_imported(tmp_path: Path, new: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model of one's own class is loaded where the class is registered; elsewhere the folder imports nothing."""
-    monkeypatch.setattr(methods, "_registered", {})
-    own = make(tmp_path, "tests.own_methods:RelabelledClassifier")
-    assert type(own.classifier) is RelabelledClassifier
-    own.save(tmp_path / "model")
+    monkeypatch.setattr(own, "registered", {})
+    mine = make(tmp_path, "tests.own_methods:RelabelledClassifier")
+    assert type(mine.classifier) is RelabelledClassifier
+    mine.save(tmp_path / "model")
     assert type(TableModel.load(tmp_path / "model").classifier) is RelabelledClassifier
-    monkeypatch.setattr(methods, "_registered", {})
+    monkeypatch.setattr(own, "registered", {})
     with pytest.raises(ModelFileError, match=r"tests.own_methods:RelabelledClassifier is of no method that is known"):
         TableModel.load(tmp_path / "model")

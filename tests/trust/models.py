@@ -41,7 +41,7 @@ def fitted_model(folder: Path, method: str = "EBER", seed: int = 0) -> TableMode
     table = read_training_table(hospitals(folder), label="sepsis", environment="hospital")
     preprocessing = Preprocessing.fit(table.columns, table.schema)
     X = preprocessing.transform(table.columns)
-    classifier = run_alone(fit_method(method, X, table.y, table.environments, seed, Effort(5, (1.0,)))).classifier
+    classifier = run_alone(fit_method(method, X, table.y, table.environments, seed, Effort(5, 0))).classifier
     return TableModel(classifier, table.schema, preprocessing, describe(table, classifier, method, [], []))
 
 

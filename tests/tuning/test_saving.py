@@ -10,9 +10,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from eber import EBERClassifier, ERMClassifier
+from eber.estimators.persistence import TUNED_FORMAT, TUNED_FORMAT_VERSION
 from eber.exceptions import ModelFileError
 from eber.io.checksummed_json import encode_checksummed
-from eber.tuning.persistence import FORMAT, FORMAT_VERSION
 from eber.tuning.plain_models import TreeModel, plain_model
 from eber.tuning.pool import EnvironmentPool
 from eber.tuning.search import EnvironmentSearch
@@ -109,7 +109,7 @@ def forged(folder, change):
     """A model folder whose manifest was changed by somebody who knows how checksums are made."""
     content = json.loads((folder / "model.json").read_text())["content"]
     change(content)
-    (folder / "model.json").write_bytes(encode_checksummed(content, FORMAT, FORMAT_VERSION))
+    (folder / "model.json").write_bytes(encode_checksummed(content, TUNED_FORMAT, TUNED_FORMAT_VERSION))
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +91,31 @@ def test_a_comparison_shows_itself(compared: eber.TableComparison) -> None:
     assert str(compared.page)[-20:] in text.replace("\n", "")
 
 
+def test_what_is_advised_can_be_fitted_by_the_command_that_is_given(
+    parquet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    methods = ["No model", "Logistic regression", "Random forest"]
+    comparison = eber.compare_table(parquet, **NAMES, methods=methods, out="out", jobs=1)
+    words = shlex.split(comparison.fit_command)
+    assert words[:2] == ["eber", "fit"]
+    assert words[words.index("--method") + 1] == comparison.recommended
+    assert comparison.fit_command in repr(comparison).replace("\n", " ")
+    assert comparison.fit_command in html.unescape(comparison.page.read_text())
+
+    def none_is_fitted(*_: Any) -> None:
+        raise AssertionError("the comparison has these scores")
+
+    monkeypatch.setattr("eber.workflow.fitting.evaluate_fold", none_is_fitted)
+    assert command(monkeypatch, *words[1:]) == 0
+    model = eber.load_model("model")
+    scores = comparison.scores[comparison.scores["method"] == comparison.recommended].set_index("held_out")["nll"]
+    assert model.held_out_scores.set_index("held_out")["nll"].to_dict() == scores.to_dict()
+    options = ["--label", "sepsis", "--environment", "hospital", "--quick", "--methods", ",".join(methods)]
+    assert command(monkeypatch, "compare", parquet, *options, "--out", "out", "--fit", "--out-model", "second") == 0
+    assert eber.load_model("second").card["method"] == comparison.recommended
+
+
 def test_a_frame_that_is_compared_again_is_not_computed_again(hospitals: pd.DataFrame, tmp_path: Path) -> None:
     first = eber.compare_table(hospitals, **NAMES, methods="logistic regression", out=tmp_path)
     assert first.run is not None
@@ -116,7 +143,8 @@ def test_nothing_is_printed_unless_it_is_asked_for(
     hospitals: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for progress in (False, True):
-        eber.compare_table(hospitals, **NAMES, methods="logistic regression", out=tmp_path, progress=progress)
+        out = tmp_path / str(progress)
+        eber.compare_table(hospitals, **NAMES, methods="logistic regression", out=out, progress=progress)
         said = capsys.readouterr()
         assert said.out == ""
         assert ("Classes of 'sepsis' with their rows: " in said.err) == progress

@@ -148,8 +148,6 @@ def test_warnings_of_the_fit_are_given_once_and_those_of_held_out_fits_not(
         ({"seed": 0.5}, "seed must be a whole number"),
         ({"drop": "nothing"}, "no column 'nothing'"),
         ({"drop": [3]}, "drop takes names; 3 is none"),
-        ({"quick": True, "selection": "leave_one_environment_out"}, "selection has nothing to choose"),
-        ({"selection": "test"}, "no selection rule 'test'"),
     ],
 )
 def test_bad_arguments_are_refused_before_anything_is_written(

@@ -15,14 +15,13 @@ from eber.cli.options import (
     Features,
     Label,
     Quick,
-    Selection,
     TablePath,
-    check_selection,
     columns_named,
     names_in,
     typed,
 )
 from eber.io.text import printable
+from eber.methods import default_methods
 
 if TYPE_CHECKING:
     from eber.workflow.table_comparison import TableComparison
@@ -36,7 +35,12 @@ def compare(
         Path | None, typer.Option("--out", help="Output folder; results/NAME of the table when not given.")
     ] = None,
     methods: Annotated[
-        str, typer.Option(help=f"{METHODS_HELP}; all of these when not given.", show_default=False)
+        str,
+        typer.Option(
+            help=f"{METHODS_HELP}; all for every one that is installed. When not given: "
+            f"{', '.join(default_methods())}.",
+            show_default=False,
+        ),
     ] = "",
     seeds: Annotated[int, typer.Option(min=1, help="Number of seeds: 0, 1, ...")] = 1,
     metric: Annotated[
@@ -46,16 +50,17 @@ def compare(
     drop: Drop = None,
     features: Features = None,
     quick: Quick = False,
-    selection: Selection = None,
+    fit: Annotated[bool, typer.Option("--fit", help="Then fit the advised method on all rows and save it.")] = False,
+    out_model: Annotated[Path, typer.Option("--out-model", help="Folder for the model of --fit.")] = Path("model"),
 ) -> None:
-    """Compare EBER, its baselines, logistic regression and gradient boosting on a table.
+    """Compare methods on a table: what predicts a new environment, and how sure is that?
 
-    Each environment is held out in turn. The output folder gets every score (cells.csv) and a page to read
-    (report.html). A run that was stopped goes on where it was when the same command is given again.
+    Each environment is held out in turn, and every method's settings are chosen in the same way within the others. The
+    output folder gets every score (cells.csv) and a page to read (report.html). A run that was stopped goes on where it
+    was when the same command is given again.
     """
     from eber.workflow.comparing import compare_table
 
-    check_selection(quick, selection)
     comparison = compare_table(
         table,
         label=label,
@@ -68,12 +73,38 @@ def compare(
         drop=columns_named(drop, table),
         features=columns_named(features, table) if features else None,
         quick=quick,
-        selection=selection,
         progress=True,
         command=typed(),
     )
     show(comparison)
+    if fit and comparison.fit_command:
+        fit_advised(comparison, table, drop, features, out_model, quick)
     raise typer.Exit(comparison.exit_status)
+
+
+def fit_advised(
+    comparison: TableComparison,
+    table: Path,
+    drop: list[str] | None,
+    features: list[str] | None,
+    out: Path,
+    quick: bool,
+) -> None:
+    """Fit what a comparison advises, with its scores for the card."""
+    from eber.cli.fit import fit
+
+    record = comparison.record
+    fit(
+        table,
+        record.label,
+        record.environment,
+        out,
+        method=comparison.recommended,
+        drop=drop,
+        features=features,
+        quick=quick,
+        results=comparison.folder,
+    )
 
 
 def show(comparison: TableComparison) -> None:
@@ -85,7 +116,9 @@ def show(comparison: TableComparison) -> None:
     console = Console(width=None if sys.stdout.isatty() else 120)
     console.print()
     console.print(ranking_for_terminal(comparison.summary))
+    console.print(comparison.record.effort.care, highlight=False, markup=False)
     console.print(printable(comparison.verdict), highlight=False, markup=False, style="bold")
     for sentence in comparison.suspicions:
         console.print(printable(f"- Suspicious: {sentence}"), highlight=False, markup=False)
-    console.print(f"\nReport: {comparison.page}", highlight=False, markup=False)
+    console.print(printable(f"\n{comparison.next_step}"), highlight=False, markup=False, soft_wrap=True)
+    console.print(f"Report: {comparison.page}", highlight=False, markup=False)

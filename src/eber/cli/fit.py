@@ -14,13 +14,14 @@ from eber.cli.options import (
     Features,
     Label,
     Quick,
-    Selection,
     TablePath,
-    check_selection,
     columns_named,
 )
 from eber.io.text import count
-from eber.methods import network_methods
+from eber.methods import BUILT_IN
+
+METHODS = [method.name for method in BUILT_IN if not method.package]
+"""Those whose models are plain data."""
 
 
 def fit(
@@ -28,18 +29,24 @@ def fit(
     label: Label,
     environment: EnvironmentColumn,
     out: Annotated[Path, typer.Option("--out", help="Folder for the model.", show_default=False)],
-    method: Annotated[str, typer.Option(help=f"{', '.join(network_methods())}, or module:Class of your own.")] = "EBER",
+    method: Annotated[str, typer.Option(help=f"{', '.join(METHODS)}, or module:Class of your own.")] = "EBER",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the fit.")] = 0,
     drop: Drop = None,
     features: Features = None,
     quick: Quick = False,
-    selection: Selection = None,
     scores: Annotated[bool, typer.Option(help="Measure leave-one-environment-out scores for the model card.")] = True,
+    results: Annotated[
+        Path | None,
+        typer.Option(
+            help="Output folder of a comparison: scores of the very same fits are taken from there. results/NAME of "
+            "the table when not given.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Fit a model on a table and save it: classifier, preprocessing, columns and a model card."""
     from eber.workflow.fitting import fit_table
 
-    check_selection(quick, selection)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = _say_warning
@@ -53,8 +60,8 @@ def fit(
             drop=columns_named(drop, table),
             features=columns_named(features, table) if features else None,
             quick=quick,
-            selection=selection,
             scores=scores,
+            results=results,
             progress=True,
         )
     data = model.card["data"]

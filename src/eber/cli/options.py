@@ -26,24 +26,9 @@ Features = Annotated[
     list[str] | None,
     typer.Option("--features", help="Use exactly these columns; may be repeated.", show_default=False),
 ]
-Quick = Annotated[bool, typer.Option("--quick", help="Shorter training, no search of weights: a first look.")]
-Selection = Annotated[
-    str | None,
-    typer.Option(
-        "--selection",
-        help="How penalty weights are chosen within the training environments: training_domain_validation (when not "
-        "given), training_domain_cross_validation or leave_one_environment_out.",
-        show_default=False,
-    ),
+Quick = Annotated[
+    bool, typer.Option("--quick", help="Shorter training and fixed settings, nothing is tuned: a first look.")
 ]
-
-
-def check_selection(quick: bool, selection: str | None) -> None:
-    """Refuse two options that exclude each other, by the names that were typed."""
-    if quick and selection is not None:
-        raise ValueError(
-            "--quick tries a single penalty weight, so --selection has nothing to choose: give one of them."
-        )
 
 
 def columns_named(given: list[str] | None, table: Path) -> list[str]:

@@ -1,28 +1,31 @@
-"""How the comparison fits a method: how long, with which settings, and how a penalty weight is chosen."""
+"""How the comparison fits a method: how long, with which settings, and how these are chosen."""
 
 from __future__ import annotations
 
-import warnings
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eber.datasets.base import MultiEnvironmentData
-from eber.evaluation.wording import listed
-from eber.exceptions import EnvironmentWarning
-from eber.methods import PENALTY_WEIGHTS, Method, find_method, middle_weight
-from eber.model_selection import Choice, find_rule
-from eber.runs.fitting import FittedMethod, Steps, WeightSearch, fit
+from eber.estimators.base import EnvironmentClassifier
+from eber.methods import PENALTY_WEIGHTS, POOL, find_method
+from eber.runs.fitting import Steps, fit
+from eber.tuning.grids import PENALISED_DECAYS, Candidate, default_candidates, penalised_candidates
+from eber.tuning.pool import EnvironmentPool
+from eber.tuning.search import MAX_FOLDS, EnvironmentSearch
 
-DEFAULT_SELECTION = "training_domain_validation"
 BATCH_SIZE = 64
 MAX_EPOCHS, MIN_EPOCHS = 50, 3
 MAX_COMPONENTS = 40
 """Of more environments, EBER lets so many learned components stand for all."""
+POOL_MEMBERS = ("EBER", "Logistic regression", "Gradient boosting", "Random forest")
+QUICK_WEIGHTS = (1.0,)
+"""The penalty weight where none is searched; a method with a grid of its own has the middle one."""
+QUICK_POOL_FOLDS = 2
+"""Folds of whole environments by which a pool is weighted where nothing is searched."""
 
 
 @dataclass(frozen=True)
@@ -33,37 +36,27 @@ class Effort:
     ----------
     steps : int
         Gradient steps to aim at. Small tables are passed over 50 times at most, large ones three times at least.
-    penalty_weights : tuple of float
-        Grid; a single weight is used without validation.
-    selection : str
-        The rule by which a weight is chosen, a key of `eber.model_selection.SELECTION_RULES`.
+    search_folds : int
+        Folds of whole training environments, at most, by which settings are chosen; zero for fixed settings.
     """
 
     steps: int = 1500
-    penalty_weights: tuple[float, ...] = PENALTY_WEIGHTS
-    selection: str = DEFAULT_SELECTION
+    search_folds: int = MAX_FOLDS
 
     @property
     def searches(self) -> bool:
-        """Whether penalty weights are chosen, or there is only one."""
-        return len(self.penalty_weights) > 1
+        """Whether settings are chosen, or fixed."""
+        return self.search_folds > 0
 
-    def choice_of_weights(self, methods: Iterable[Method]) -> str:
-        """How the penalty weights of these methods come about, in sentences that name the rule; none for none."""
-        by_grid: dict[tuple[float, ...], list[str]] = defaultdict(list)
-        for method in methods:
-            if method.penalty_parameter:
-                by_grid[method.grid(self.penalty_weights)].append(method.name)
+    @property
+    def care(self) -> str:
+        """How settings come about, in a sentence for whoever reads scores."""
         if not self.searches:
-            return " ".join(
-                f"The penalty weight of {listed(names)} is {grid[0]:g}; none is searched."
-                for grid, names in by_grid.items()
-            )
-        return " ".join(
-            f"Penalty weights of {listed(names)} are chosen from {', '.join(f'{weight:g}' for weight in grid)} by "
-            f"{self.selection.replace('_', ' ')} within the training environments; a held-out environment has no part "
-            "in it."
-            for grid, names in by_grid.items()
+            return "Settings are fixed and nothing is tuned (--quick): a first look, not the methods' best."
+        return (
+            "Every method's settings are chosen in the same way: by NLL in training environments that are left out, "
+            f"{self.search_folds} folds of them at most; all settings within one standard error of the best are kept "
+            "and averaged. A held-out environment has no part in it."
         )
 
     def epochs(self, n_rows: int) -> int:
@@ -72,53 +65,97 @@ class Effort:
 
 
 THOROUGH = Effort()
-QUICK = Effort(steps=500, penalty_weights=(1.0,))
+QUICK = Effort(steps=500, search_folds=0)
 
 
-def build(method: str, seed: int, epochs: int, n_environments: int, penalty_weight: float | None = None) -> Any:
-    """An unfitted classifier with the settings that the comparison uses, for so many training environments."""
+@dataclass(frozen=True)
+class Fitted:
+    """A method, fitted.
+
+    Parameters
+    ----------
+    classifier : classifier
+        Of a search among the library's own kind the average that was kept, which can explain itself.
+    seconds : float
+        Time of the fit, the choice of settings included.
+    settings : list of dict
+        The settings that were kept; empty where none were chosen.
+    left_out : (n, K) or None
+        What they said about training rows while their environment was left out.
+    weights : dict
+        Of a pool: method to its weight.
+    """
+
+    classifier: Any
+    seconds: float
+    settings: Sequence[Candidate] = ()
+    left_out: NDArray[np.float64] | None = None
+    weights: dict[str, float] | None = None
+
+
+def build(method: str, seed: int, epochs: int, n_environments: int) -> Any:
+    """An unfitted classifier with the fixed settings of the comparison, for so many training environments."""
     declared = find_method(method)
     settings: dict[str, Any] = {"epochs": epochs, "batch_size": BATCH_SIZE, "random_state": seed}
     if declared.penalty_parameter:
-        settings[declared.penalty_parameter] = penalty_weight
+        (settings[declared.penalty_parameter],) = declared.grid(QUICK_WEIGHTS)
     if n_environments > MAX_COMPONENTS:
         settings["pseudo_environments"] = MAX_COMPONENTS
     return declared.build(**settings)
 
 
+def candidates_of(method: str) -> list[Candidate]:
+    """The settings that are tried for a method; a single empty one where it has none to choose."""
+    declared = find_method(method)
+    if declared.penalty_parameter:
+        decays = PENALISED_DECAYS if declared.is_network else ()
+        return penalised_candidates(declared.penalty_parameter, declared.grid(PENALTY_WEIGHTS), decays)
+    try:
+        return default_candidates(declared.build())
+    except TypeError:  # a kind that nobody has listed settings for
+        return [{}]
+
+
+def prepare(method: str, seed: int, epochs: int, n_environments: int, effort: Effort) -> Any:
+    """The unfitted classifier with its search: what `fit_method` fits."""
+    if method == POOL:
+        folds = effort.search_folds or QUICK_POOL_FOLDS
+        members = [
+            (
+                member,
+                EnvironmentSearch(
+                    build(member, seed, epochs, n_environments),
+                    candidates_of(member) if effort.searches else [{}],
+                    max_folds=folds,
+                ),
+            )
+            for member in POOL_MEMBERS
+        ]
+        return EnvironmentPool(members, max_folds=folds, random_state=seed)
+    classifier = build(method, seed, epochs, n_environments)
+    candidates = candidates_of(method) if effort.searches else []
+    if len(candidates) < 2:
+        return classifier
+    return EnvironmentSearch(classifier, candidates, max_folds=effort.search_folds)
+
+
 def fit_method(
     method: str, X: NDArray[Any], y: NDArray[Any], environments: NDArray[Any], seed: int, effort: Effort
-) -> Steps[FittedMethod]:
+) -> Steps[Fitted]:
     """Fit a method as the comparison does; a computation for `eber.runs.joint_fits`.
 
-    A penalty weight is chosen by the effort's rule within these rows, then all of them are fitted with it; the time of
-    the search is part of the method's. With more than `MAX_COMPONENTS` environments, EBER's share so many
-    pseudo-environments.
+    Settings are chosen within these rows, and those that are kept are then fitted on all of them. With more than
+    `MAX_COMPONENTS` environments, EBER's share so many pseudo-environments.
     """
     data = MultiEnvironmentData(X, y, environments)
     epochs, m = effort.epochs(len(y)), len(data.environment_names)
-
-    def make(weight: float | None) -> Any:
-        return build(method, seed, epochs, m, weight)
-
-    if not find_method(method).penalty_parameter:
-        return (yield from fit(make(None), data))
-    choice = yield from _choose_weight(make, find_method(method).grid(effort.penalty_weights), data, seed, effort)
-    fitted = yield from fit(make(choice.weight), data)
-    return replace(fitted, seconds=fitted.seconds + choice.seconds, penalty_weight=choice.weight)
-
-
-def _choose_weight(
-    make: Callable[[float], Any], grid: Sequence[float], data: MultiEnvironmentData, seed: int, effort: Effort
-) -> Steps[Choice]:
-    """The weight that the rule prefers; the middle of the grid, with a warning, where the rows are too few for it."""
-    middle = middle_weight(grid)
-    if len(grid) == 1:
-        return Choice(middle, {})
-    rule = find_rule(effort.selection)
-    try:
-        rule(data, seed)
-    except ValueError as error:
-        warnings.warn(f"The penalty weight is {middle:g}, not chosen: {error}", EnvironmentWarning, stacklevel=3)
-        return Choice(middle, {})
-    return (yield from WeightSearch(grid, rule).run(make, data, seed))
+    fitted = yield from fit(prepare(find_method(method).name, seed, epochs, m, effort), data)
+    classifier = fitted.classifier
+    if isinstance(classifier, EnvironmentPool):
+        weights = dict(zip(classifier.names_, classifier.weights_.tolist(), strict=True))
+        return Fitted(classifier, fitted.seconds, weights=weights)
+    if not isinstance(classifier, EnvironmentSearch):
+        return Fitted(classifier, fitted.seconds)
+    kept = classifier.estimators_
+    answering = kept[0] if isinstance(kept[0], EnvironmentClassifier) else classifier
+    return Fitted(answering, fitted.seconds, classifier.chosen_, classifier.left_out_proba_)

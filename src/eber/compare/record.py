@@ -21,7 +21,7 @@ from eber.runs.spec import Experiment
 from eber.tables.training import TrainingTable
 
 RECORD_FILE = "comparison.json"
-RECORD_FORMAT, RECORD_VERSION = "eber-comparison", 2
+RECORD_FORMAT, RECORD_VERSION = "eber-comparison", 3
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class ComparisonRecord:
     drop : list of str
     features : list of str or None
         As the user gave them.
-    steps, penalty_weights, selection
-        The effort of a fit, and the rule by which a penalty weight is chosen.
+    steps, search_folds : int
+        The effort of a fit.
     metric : str
         The one that methods are ranked by.
     n_rows : int
@@ -62,8 +62,7 @@ class ComparisonRecord:
     drop: Sequence[str]
     features: Sequence[str] | None
     steps: int
-    penalty_weights: Sequence[float]
-    selection: str
+    search_folds: int
     metric: str
     n_rows: int
     classes: Sequence[str]
@@ -78,7 +77,7 @@ class ComparisonRecord:
     @property
     def effort(self) -> Effort:
         """How much work went into a fit."""
-        return Effort(self.steps, tuple(self.penalty_weights), self.selection)
+        return Effort(self.steps, self.search_folds)
 
     @property
     def experiment(self) -> Experiment:
@@ -138,8 +137,7 @@ def record_comparison(
         "drop": list(drop),
         "features": None if features is None else list(features),
         "steps": effort.steps,
-        "penalty_weights": list(effort.penalty_weights),
-        "selection": effort.selection,
+        "search_folds": effort.search_folds,
         "metric": metric,
         "n_rows": len(table),
         "classes": [str(label) for label in np.unique(table.y)],

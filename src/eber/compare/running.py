@@ -12,19 +12,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eber.compare.methods import Effort, fit_method
+from eber.compare.methods import POOL_MEMBERS, Effort, fit_method
 from eber.estimators import EBERClassifier
 from eber.estimators.explanation import Explanation
 from eber.evaluation.metrics import METRICS, score
 from eber.exceptions import AdaptationWarning
 from eber.method.inference import entropy
-from eber.methods import default_methods
+from eber.methods import POOL, default_methods
 from eber.runs.cell import ADAPTED, MAIN, Cell, CellResult
 from eber.runs.fitting import Steps
 from eber.runs.spec import Experiment
 from eber.tables.files import open_table
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.training import TrainingTable, read_training_table
+from eber.tuning.grids import all_default_candidates
+from eber.tuning.pool import left_out_weights
 
 NAME = "compare"
 MAX_SHOWN_LATENTS = 400
@@ -53,8 +55,8 @@ def comparison(
             "drop": json.dumps(list(drop)),
             "features": json.dumps(None if features is None else list(features)),
             "steps": effort.steps,
-            "penalty_weights": effort.penalty_weights,
-            "selection": effort.selection,
+            "search_folds": effort.search_folds,
+            "candidates": all_default_candidates() if effort.searches else "",
             "held_out": "[]",
         },
         settings={fold: {"held_out": json.dumps(list(members))} for fold, members in folds.items()},
@@ -65,17 +67,20 @@ def comparison(
         reference_method=default_methods()[0],
         run_cell=run_cell,
         seeds_together=5,
+        built_on={POOL: POOL_MEMBERS} if effort.searches else {},
         fingerprint=partial(_require_content, data),
     )
 
 
-def run_cell(cell: Cell) -> Steps[CellResult]:
+def run_cell(cell: Cell) -> CellResult | Steps[CellResult]:
     """Fit one method without one fold's environments, and score it on them."""
     p = cell.parameters
     assert cell.data_dir is not None
     table = _read(cell.data_dir, p["label"], p["environment"], p["drop"], p["features"], cell.data)
     held = np.isin(table.environments, json.loads(p["held_out"]))
-    effort = Effort(p["steps"], tuple(p["penalty_weights"]), p["selection"])
+    effort = Effort(p["steps"], p["search_folds"])
+    if set(cell.parts) == set(POOL_MEMBERS):
+        return pool_of(table, held, cell.parts)
     return evaluate_fold(table, held, cell.method, cell.seed, effort)
 
 
@@ -101,17 +106,40 @@ def evaluate_fold(
     proba = classifier.predict_proba(X_test) if explanation is None else explanation.p_y_given_x
     y = table.y[test]
     scores = {MAIN: score(y, proba, classifier.classes_, METRICS)}
-    if fitted.penalty_weight is not None:
-        scores[MAIN]["penalty_weight"] = fitted.penalty_weight
-    arrays: dict[str, NDArray[Any]] = {
-        "proba": proba.astype(np.float32),
-        "label": np.searchsorted(classifier.classes_, y),
-    }
+    arrays: dict[str, NDArray[Any]] = {"proba": proba, "label": np.searchsorted(classifier.classes_, y)}
+    if fitted.left_out is not None:
+        arrays["settings"] = np.array([json.dumps(candidate) for candidate in fitted.settings])
+        arrays["left_out"] = fitted.left_out
+    if fitted.weights is not None:
+        arrays |= _weights(fitted.weights)
     if explanation is not None:
         adapted, more = _look_inside(classifier, explanation, y, seed)
         scores[ADAPTED] = adapted
         arrays |= more
     return CellResult(scores, {MAIN: fitted.seconds}, arrays)
+
+
+def pool_of(table: TrainingTable, held: NDArray[np.bool_], members: Mapping[str, CellResult]) -> CellResult:
+    """The pool of methods whose searches are finished, from what they said: the same as a fit of it, and no fit at all.
+
+    Parameters
+    ----------
+    members : mapping
+        Method to the result of its cell of the same fold and seed.
+    """
+    classes = np.unique(table.y[~held])
+    left_out = np.stack([members[name].arrays["left_out"] for name in POOL_MEMBERS])  # (J, n, K)
+    weights = left_out_weights(left_out, np.searchsorted(classes, table.y[~held]), table.environments[~held])
+    proba = np.einsum("j,jnk->nk", weights, np.stack([members[name].arrays["proba"] for name in POOL_MEMBERS]))
+    y = table.y[held]
+    arrays = {"proba": proba, "label": np.searchsorted(classes, y)}
+    arrays |= _weights(dict(zip(POOL_MEMBERS, weights.tolist(), strict=True)))
+    seconds = sum(member.seconds[MAIN] for member in members.values())
+    return CellResult({MAIN: score(y, proba, classes, METRICS)}, {MAIN: seconds}, arrays)
+
+
+def _weights(weights: Mapping[str, float]) -> dict[str, NDArray[Any]]:
+    return {"members": np.array(list(weights)), "weights": np.array(list(weights.values()))}
 
 
 def _look_inside(

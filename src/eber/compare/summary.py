@@ -22,6 +22,7 @@ from scipy import stats
 from eber.evaluation.metrics import METRICS, Metric, find_metric
 from eber.evaluation.significance import compare_with_reference
 from eber.evaluation.wording import LEVEL, listed, p_with_sign
+from eber.methods import NO_MODEL
 from eber.runs.cell import ADAPTED, MAIN
 from eber.runs.results import Results
 
@@ -94,6 +95,8 @@ class ComparisonSummary:
     n_seeds : int
     alone : bool
         Whether each fold is a single environment.
+    environment : str
+        What the table calls an environment.
     """
 
     metric: Metric
@@ -102,6 +105,7 @@ class ComparisonSummary:
     folds: tuple[str, ...]
     n_seeds: int
     alone: bool
+    environment: str = "environment"
 
     @property
     def held_out(self) -> str:
@@ -121,36 +125,92 @@ class ComparisonSummary:
         return [row.method for row in self.rows[1:] if row.test is None or not row.test.p_corrected < LEVEL]
 
     @property
+    def no_model(self) -> MethodSummary | None:
+        """The average rate of the training environments, where it is among the rows."""
+        return next((row for row in self.rows if row.method == NO_MODEL), None)
+
+    @property
+    def beats_no_model(self) -> bool:
+        """Whether the leader is significantly better than the average rate; so where that was not compared."""
+        return self.no_model is None or (self.no_model is not self.leader and NO_MODEL not in self.rivals)
+
+    @property
     def recommended(self) -> MethodSummary:
-        """The simplest of the leader and those that cannot be told from it."""
+        """The simplest of the leader and those that cannot be told from it, but none that is worse than no model."""
         tied = [row for row in self.rows if row is self.leader or row.method in self.rivals]
-        return min(tied, key=lambda row: row.simplicity)
+        if self.no_model is None or self.no_model is self.leader:
+            return min(tied, key=lambda row: row.simplicity) if self.no_model is None else self.leader
+        ahead = self.rows[: self.rows.index(self.no_model)]
+        return min((row for row in tied if row in ahead), key=lambda row: row.simplicity)
 
     @property
     def verdict(self) -> str:
         """What to use, in no stronger words than the tests allow: a tie is called one."""
-        metric, leader, advised = self.metric, self.leader, self.recommended
-        best = f"{metric.label} {metric.format(leader.means[metric.name])}"
+        leader = self.leader
+        best = f"{self.metric.label} {self.metric.format(leader.means[self.metric.name])}"
         if len(self.rows) == 1:
             return f"{leader.method} was compared with nothing; over {self.held_out} it has {best}."
         if len(self.folds) < 2:
             return f"{leader.method} is ahead ({best}), but a single held-out environment cannot show how sure that is."
-        worse = [row for row in self.rows[1:] if row.method not in self.rivals]
-        tests = listed([f"{row.method} (p {p_with_sign(row.test.p_corrected)})" for row in worse if row.test])
+        if not self.beats_no_model:
+            return self._nothing_found(best)
         if not self.rivals:
-            return f"Use {leader.method}: over {self.held_out} it is significantly better ({best}) than {tests}."
-        parts = [f"It is a tie: over {self.held_out}, {listed([leader.method, *self.rivals])} cannot be told apart."]
-        if advised is leader:
-            parts.append(f"Use {leader.method}: it is ahead ({best}), and none of the others is simpler.")
-        else:
+            return f"Use {leader.method}: over {self.held_out} it is significantly better ({best}) than {self._worse}."
+        return self._tie(best)
+
+    def _nothing_found(self, best: str) -> str:
+        """No method is better than the average rate, as far as the tests can tell."""
+        metric, leader, advised = self.metric, self.leader, self.recommended
+        parts = [
+            f"Nothing here predicts a new {self.environment} better than its average rate, as far as {self.held_out} "
+            "can tell."
+        ]
+        if leader is self.no_model:
+            parts.append(f"{leader.method}, the training environments' share of each class, is ahead ({best}).")
+            return " ".join(parts)
+        assert self.no_model is not None
+        rate = metric.format(self.no_model.means[metric.name])
+        parts.append(
+            f"{leader.method} is ahead of {self.no_model.method} ({best} against {rate}), which so few environments "
+            "cannot tell from chance."
+        )
+        if advised is not leader:
+            own = metric.format(advised.means[metric.name])
             parts.append(
-                f"Use {advised.method}, the simplest of these, unless something else speaks for another: "
+                f"Whoever needs a model all the same: {advised.method} is the simplest of those ahead ({own})."
+            )
+        return " ".join(parts)
+
+    def _tie(self, best: str) -> str:
+        """Several methods lead, and cannot be told apart."""
+        metric, leader, advised = self.metric, self.leader, self.recommended
+        parts = [f"It is a tie: over {self.held_out}, {listed([leader.method, *self.rivals])} cannot be told apart."]
+        passed_over = [
+            row.method for row in self.rows if row.method in self.rivals and row.simplicity < advised.simplicity
+        ]
+        if advised is leader:
+            others = "none of the others is simpler"
+            if passed_over:
+                others = f"{listed(passed_over)}, though simpler, did worse than {NO_MODEL}"
+            parts.append(f"Use {leader.method}: it is ahead ({best}), and {others}.")
+        else:
+            simplest = (
+                f"the simplest of these that did better than {NO_MODEL}" if passed_over else "the simplest of these"
+            )
+            parts.append(
+                f"Use {advised.method}, {simplest}, unless something else speaks for another: "
                 f"{leader.method} is ahead ({best} against {metric.format(advised.means[metric.name])}), which so few "
                 "environments cannot tell from chance."
             )
-        if worse:
-            parts.append(f"{leader.method} is significantly better than {tests}.")
+        if self._worse:
+            parts.append(f"{leader.method} is significantly better than {self._worse}.")
         return " ".join(parts)
+
+    @property
+    def _worse(self) -> str:
+        """Methods that the leader is significantly better than, with their p; empty for none."""
+        worse = [row for row in self.rows[1:] if row.method not in self.rivals and row.test]
+        return listed([f"{row.method} (p {p_with_sign(row.test.p_corrected)})" for row in worse if row.test])
 
 
 def summarise_comparison(results: Results) -> ComparisonSummary:
@@ -175,6 +235,7 @@ def summarise_comparison(results: Results) -> ComparisonSummary:
         folds,
         int(cells["seed"].nunique()),
         all(len(environments) == 1 for environments in members),
+        str(results.experiment.parameters["environment"]),
     )
 
 

@@ -12,7 +12,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -41,8 +40,10 @@ from eber.training import global_generator, prepare_inference
 if TYPE_CHECKING:
     from eber.estimators.base import EnvironmentClassifier
 
-FORMAT = "eber-model"
-FORMAT_VERSION = 1
+FORMAT, TUNED_FORMAT = "eber-model", "eber-tuned-model"
+FORMAT_VERSION = TUNED_FORMAT_VERSION = 1
+FORMATS = {FORMAT: FORMAT_VERSION, TUNED_FORMAT: TUNED_FORMAT_VERSION}
+"""What a folder of weights and a manifest may hold: one classifier, or a search or pool of several."""
 MANIFEST = "model.json"
 _WEIGHTS = re.compile(r"weights-[0-9a-f]{16}\.safetensors")
 
@@ -117,18 +118,18 @@ def write_files(folder: Path, files: Mapping[str, bytes], format_: str = FORMAT,
     """Write what `encode_files` gave, and remove the weights of an earlier model; other files are left alone."""
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(f"{folder} is a file: a model is a folder; give another name, or remove the file.")
-    if (folder / MANIFEST).exists() and not is_of_format(folder / MANIFEST, format_):
+    manifest = folder / MANIFEST
+    if manifest.exists() and not any(is_of_format(manifest, format_) for format_ in FORMATS):
         raise FileExistsError(f"{folder / MANIFEST} is not of a model that was saved here; give another folder.")
     folder.mkdir(parents=True, exist_ok=True)
     with sole_writer(folder):
         (weights,) = (name for name in files if name != MANIFEST)
-        named = partial(_named_weights, folder, format_, version)
-        with new_part(folder, weights, _WEIGHTS, named, lambda path: path.unlink(True)):
+        with new_part(folder, weights, _WEIGHTS, lambda: _named_weights(folder), lambda path: path.unlink(True)):
             for name, data in files.items():
                 write_atomically(folder / name, data)
 
 
-def remove_files(folder: Path, format_: str = FORMAT, version: int = FORMAT_VERSION) -> None:
+def remove_files(folder: Path) -> None:
     """Remove what `write_files` wrote, and the folder where nothing else is in it."""
     if folder.is_symlink():
         folder.unlink()
@@ -136,23 +137,19 @@ def remove_files(folder: Path, format_: str = FORMAT, version: int = FORMAT_VERS
     if not folder.is_dir():
         return
     sweep_temporaries(folder)
-    parts = [
-        part
-        for part in (_named_weights(folder, format_, version), *begun_parts(folder))
-        if part and _WEIGHTS.fullmatch(part)
-    ]
+    parts = [part for part in (_named_weights(folder), *begun_parts(folder)) if part and _WEIGHTS.fullmatch(part)]
     for name in (*parts, MANIFEST, JOURNAL, ".lock"):
         (folder / name).unlink(missing_ok=True)
     with suppress(OSError):  # somebody keeps files of his own in it
         folder.rmdir()
 
 
-def _named_weights(folder: Path, format_: str, version: int) -> str | None:
+def _named_weights(folder: Path) -> str | None:
     """The weights of the model that a folder holds, if it holds one."""
-    try:
-        return str(read_manifest(folder, format_, version)["weights"]["file"])
-    except (ModelFileError, LookupError, TypeError):
-        return None
+    for format_, version in FORMATS.items():
+        with suppress(ModelFileError, LookupError, TypeError):
+            return str(read_manifest(folder, format_, version)["weights"]["file"])
+    return None
 
 
 def load_estimator(

@@ -11,6 +11,7 @@ from eber.io.files import write_atomically
 from eber.report import comparison_answers as answers
 from eber.report.alike_warnings import NUMBERS_AND_NAMES, alike_warnings
 from eber.report.charts import SYMBOLS, library
+from eber.report.chosen_settings import choices_by_method
 from eber.report.comparison_tables import fold_table, ranking, ranking_caption
 from eber.report.environment_charts import class_marks, latent_charts, resemblance_chart, uncertainty_chart
 from eber.report.held_out import HeldOut
@@ -24,17 +25,30 @@ MAX_SHOWN_ENVIRONMENTS = 60
 """Longer lists of environments are cut in the page; the scores' file has them all."""
 
 
-def write_comparison_page(results: Results, record: ComparisonRecord, summary: ComparisonSummary) -> Path:
-    """Write `report.html` into the output folder; returns it."""
+def write_comparison_page(
+    results: Results,
+    record: ComparisonRecord,
+    summary: ComparisonSummary,
+    chosen: list[dict[str, Any]],
+    fit_command: str,
+) -> Path:
+    """Write `report.html` into the output folder; returns it.
+
+    Parameters
+    ----------
+    chosen : list of dict
+        What the searches chose (`eber.report.chosen_settings`).
+    fit_command : str
+        The command that fits the recommended method; empty for none.
+    """
     held = HeldOut(results, summary)
     heads, lines = ranking(summary, PAGE_METRICS)
     page = results.folder / PAGE_FILE
     content = render(
         "comparison.html",
         record=record,
-        choice_of_weights=record.effort.choice_of_weights(
-            results.experiment.method(row.method) for row in summary.rows
-        ),
+        choices=choices_by_method(chosen),
+        fit_command=fit_command,
         summary=summary,
         metric=summary.metric,
         title=results.experiment.title,

@@ -48,6 +48,9 @@ class Cell:
         Where the data files are. Not part of what the cell is: data may move.
     code : str
         Hash of the code of a method of the user's own; empty for the library's, whose version says as much.
+    parts : mapping
+        Method to the finished result of the same setting and seed that the cell is built on. Whoever computes the cell
+        hands them over; without them the cell does the work itself, with the same result.
     """
 
     experiment: str
@@ -58,6 +61,7 @@ class Cell:
     data: str = ""
     data_dir: Path | None = field(default=None, compare=False)
     code: str = ""
+    parts: Mapping[str, CellResult] = field(default_factory=dict, compare=False)
 
     @property
     def identity(self) -> dict[str, Any]:

@@ -166,7 +166,7 @@ class _Session:
 
     def run(self) -> RunSummary:
         missing = [cell for cell in self._cells if not self._is_finished(cell)]
-        self._schedule = Schedule(missing, self._ledger.records())
+        self._schedule = Schedule(missing, self._ledger.records(), self._experiment.built_on)
         self._progress.begin(len(self._cells), len(self._cells) - len(missing))
         interrupted = False
         try:
@@ -200,8 +200,11 @@ class _Session:
         schedule = self._schedule
         with WorkerPool(self._experiment, self._ledger.folder, jobs) as pool:
             while len(schedule) or self._claimed_elsewhere or pool.running:
-                while len(schedule) and pool.has_idle_worker:
-                    pool.submit(schedule.next(self._experiment.seeds_together))
+                while pool.has_idle_worker:
+                    block = schedule.next(self._experiment.seeds_together, pool.running)
+                    if not block:
+                        break
+                    pool.submit(block)
                 for cell, outcome in pool.wait(_TICK):
                     self._note(cell, outcome)
                     if outcome.kind in ("computed", "found"):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from eber.runs.cell import Cell
 from eber.runs.ledger import Record
@@ -22,10 +23,18 @@ class Schedule:
         In the order in which cells of equal length are run.
     finished : iterable of Record
         Cells of earlier runs, for their times.
+    built_on : mapping
+        Method to the methods whose cells of the same setting and seed have to be finished first.
     """
 
-    def __init__(self, cells: Iterable[Cell], finished: Iterable[Record]) -> None:
+    def __init__(
+        self,
+        cells: Iterable[Cell],
+        finished: Iterable[Record],
+        built_on: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    ) -> None:
         self._pending = list(cells)
+        self._built_on = built_on
         self._times: dict[tuple[str, str], list[float]] = defaultdict(list)
         for record in finished:
             self._times[record.identity["setting"], record.identity["method"]].append(record.cell_seconds)
@@ -37,15 +46,27 @@ class Schedule:
         """Put a cell back."""
         self._pending.append(cell)
 
-    def next(self, seeds_together: int = 1) -> list[Cell]:
-        """Take the cell that should run now, with the other seeds of its block: 0 to n-1, n to 2n-1, and so on."""
-        longest = max(self._pending, key=lambda cell: self._expected(cell, unknown=math.inf))
+    def next(self, seeds_together: int = 1, running: Iterable[Cell] = ()) -> list[Cell]:
+        """Take the cell that should run now, with the other seeds of its block: 0 to n-1, n to 2n-1, and so on.
+
+        None where all that are left wait for cells that are running.
+        """
+        unfinished = {(cell.setting, cell.seed, cell.method) for cell in (*self._pending, *running)}
+
+        def is_ready(cell: Cell) -> bool:
+            parts = self._built_on.get(cell.method, ())
+            return not any((cell.setting, cell.seed, part) in unfinished for part in parts)
+
+        ready = [cell for cell in self._pending if is_ready(cell)]
+        if not ready:
+            return []
+        longest = max(ready, key=lambda cell: self._expected(cell, unknown=math.inf))
 
         def block(cell: Cell) -> tuple[str, str, int]:
             return cell.setting, cell.method, cell.seed // seeds_together
 
-        taken = [cell for cell in self._pending if block(cell) == block(longest)]
-        self._pending = [cell for cell in self._pending if block(cell) != block(longest)]
+        taken = [cell for cell in ready if block(cell) == block(longest)]
+        self._pending = [cell for cell in self._pending if cell not in taken]
         return taken
 
     def learn(self, cell: Cell, seconds: float) -> None:

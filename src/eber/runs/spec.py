@@ -111,6 +111,8 @@ class Experiment:
     seeds_together : int
         Seeds of one method and setting that a worker computes at once. More than one where their fits are of one shape
         and small, so that they are faster side by side.
+    built_on : mapping
+        Method to the methods whose finished cells its own are built on, where there are some: they are run first.
     paper : mapping
         Setting to what the paper printed.
     figures : callable, optional
@@ -139,6 +141,7 @@ class Experiment:
     reference_method: str
     run_cell: Callable[[Cell], CellResult | Steps[CellResult]]
     seeds_together: int = 1
+    built_on: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     paper: Mapping[str, PaperTable] = field(default_factory=dict)
     figures: Callable[[Results], Sequence[ReportFigure]] | None = None
     discussion: Path | None = None

@@ -12,14 +12,14 @@ import time
 import traceback
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing import connection, resource_tracker
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Literal
 
 from eber.methods import Method, add_method
-from eber.runs.cell import Cell
+from eber.runs.cell import Cell, CellResult
 from eber.runs.joint_fits import run_jointly
 from eber.runs.ledger import DamagedCellError, Ledger
 from eber.runs.spec import Experiment
@@ -259,7 +259,8 @@ def _compute(cells: list[Cell], experiment: Experiment, ledger: Ledger) -> list[
         todo = [i for i in range(len(cells)) if i not in outcomes]
         messages: list[dict[str, None]] = [{} for _ in todo]
         start = time.perf_counter()
-        results = run_jointly(experiment.run_cell, [cells[i] for i in todo], lambda k: _caught_warnings(messages[k]))
+        work = [_with_parts(cells[i], experiment, ledger) for i in todo]
+        results = run_jointly(experiment.run_cell, work, lambda k: _caught_warnings(messages[k]))
         seconds = (time.perf_counter() - start) / max(1, len(todo))
         for i, result, warned in zip(todo, results, messages, strict=True):
             try:
@@ -271,6 +272,18 @@ def _compute(cells: list[Cell], experiment: Experiment, ledger: Ledger) -> list[
             except Exception as error:
                 outcomes[i] = _failure(error)
     return [outcomes[i] for i in range(len(cells))]
+
+
+def _with_parts(cell: Cell, experiment: Experiment, ledger: Ledger) -> Cell:
+    """The cell with those of the results that it is built on that are finished."""
+    parts = {}
+    for method in experiment.built_on.get(cell.method, ()):
+        part = replace(cell, method=method)
+        with contextlib.suppress(DamagedCellError):
+            record = ledger.read(part)
+            if record is not None:
+                parts[method] = CellResult(record.scores, record.seconds, ledger.read_arrays(part))
+    return replace(cell, parts=parts)
 
 
 def _failure(error: Exception) -> CellOutcome:

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 import eber
-from eber.estimators.base import EnvironmentClassifier
 from eber.io.text import printable
 from eber.tables.preprocessing import ColumnEncoding, Preprocessing
 from eber.tables.training import TrainingTable
+from eber.tuning.pool import EnvironmentPool
+from eber.tuning.search import EnvironmentSearch
 
 MAX_LISTED_LEVELS = 8
 """Values of a categorical column that the card names."""
@@ -24,10 +25,11 @@ _VERSIONS_OF = ("numpy", "scikit-learn", "torch", "pyarrow")
 
 def describe(
     table: TrainingTable,
-    classifier: EnvironmentClassifier,
+    classifier: Any,
     method: str,
     scores: Sequence[Mapping[str, Any]],
     remarks: Sequence[str],
+    kept: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """The model card: what was fitted, on what, how, and how well it does where it has not been.
 
@@ -37,6 +39,8 @@ def describe(
         Of each held-out fold: its name, its rows, and its metrics.
     remarks : sequence of str
         What to know about the folds.
+    kept : sequence of mappings
+        The settings that a search chose; empty for none.
     """
     environments = []
     for name in np.unique(table.environments):
@@ -56,7 +60,7 @@ def describe(
             "environments": environments,
             "notes": list(table.notes),
         },
-        "settings": {key: _plain(value) for key, value in classifier.get_params(deep=False).items()},
+        "settings": _settings(classifier, kept),
         "held_out_scores": [dict(entry) for entry in scores],
         "remarks": list(remarks),
         "signs_of_a_bad_fit": [str(sign) for sign in signs if sign.alarming],
@@ -66,6 +70,19 @@ def describe(
             **{name: importlib.metadata.version(name) for name in _VERSIONS_OF},
         },
     }
+
+
+def _settings(classifier: Any, kept: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Parameters by name; where settings were chosen those that were kept, and of a pool its weights."""
+    if isinstance(classifier, EnvironmentPool):
+        settings: dict[str, Any] = {}
+        for name, weight, search in zip(classifier.names_, classifier.weights_, classifier.searches_, strict=True):
+            settings[f"weight of {name}"] = round(float(weight), 3)
+            settings |= {f"{name}: {key}": value for key, value in _settings(search, search.chosen_).items()}
+        return settings
+    base = classifier.estimator if isinstance(classifier, EnvironmentSearch) else classifier
+    settings = {key: _plain(value) for key, value in base.get_params(deep=False).items()}
+    return {**settings, "kept by the search": [dict(candidate) for candidate in kept]} if kept else settings
 
 
 def card_page(card: Mapping[str, Any], preprocessing: Preprocessing) -> str:

@@ -33,6 +33,10 @@ from eber.tables.preprocessing import Preprocessing
 from eber.tables.schema import FeatureKind, Schema
 from eber.tables.training import FeatureColumns
 from eber.tables.unlike_training import UnlikeTraining
+from eber.tuning.persistence import PLAIN, TUNED, encode_tuned, load_tuned
+from eber.tuning.plain_models import PLAIN_KINDS, plain_model
+from eber.tuning.pool import EnvironmentPool
+from eber.tuning.search import EnvironmentSearch
 
 if TYPE_CHECKING:
     from eber.tables.predictions import TablePredictions
@@ -52,8 +56,9 @@ class TableModel:
 
     Parameters
     ----------
-    classifier : EnvironmentClassifier
-        Fitted, on the columns as `preprocessing` makes them.
+    classifier : classifier
+        Fitted, on the columns as `preprocessing` makes them: one of the library's own kind, a search or a pool, or a
+        model of scikit-learn, which is read back as arrays (`eber.tuning.plain_models`).
     schema : Schema
         The columns of the table.
     preprocessing : Preprocessing
@@ -61,7 +66,7 @@ class TableModel:
         The model card as plain data; see :func:`eber.tables.model_card.describe`.
     """
 
-    classifier: EnvironmentClassifier
+    classifier: Any
     schema: Schema
     preprocessing: Preprocessing
     card: Mapping[str, Any]
@@ -135,11 +140,15 @@ class TableModel:
         """Write the folder, which is the old model until ``table.json`` has been replaced, and the new one then."""
         folder = Path(folder)
         prepare_folder(folder)
-        files = encode_estimator(self.classifier)
+        classifier = self.classifier
+        if not isinstance(classifier, EnvironmentClassifier | EnvironmentSearch | EnvironmentPool):
+            classifier = plain_model(classifier)
+        ours = isinstance(classifier, EnvironmentClassifier)
+        files = encode_estimator(classifier) if ours else encode_tuned(classifier)
         digest = _digest(files[MANIFEST])
         place = folder / f"{CLASSIFIER_FOLDER}-{digest[:16]}"
         content = {
-            "class": saved_name(type(self.classifier)),
+            "class": saved_name(type(classifier)),
             "schema": self.schema.to_json(),
             "preprocessing": self.preprocessing.to_json(),
             "card": self.card,
@@ -164,7 +173,9 @@ class TableModel:
                 f"{folder} holds no model that `eber fit` saved: there is no {TABLE_FILE} in it."
             ) from error
         try:
-            kind: type[EnvironmentClassifier] = find_saved_class(content["class"])
+            name = content["class"]
+            tuned: Any = (TUNED | PLAIN).get(name)
+            kind: Any = None if tuned else find_saved_class(name)
             schema = Schema.from_json(content["schema"])
             preprocessing = Preprocessing.from_json(content["preprocessing"])
             card = content["card"]
@@ -172,7 +183,8 @@ class TableModel:
             manifest = read_regular(place / MANIFEST, MAX_BYTES)
             if _digest(manifest) != content["classifier"]["sha256"]:
                 raise ModelFileError(f"{place}: the classifier and {TABLE_FILE} are of different fits. {AGAIN}")
-            model = cls(kind.load(place), schema, preprocessing, card)
+            classifier = load_tuned(tuned, place) if tuned else kind.load(place)
+            model = cls(classifier, schema, preprocessing, card)
             _answer_one_row(model)
         except ModelFileError:
             raise
@@ -191,6 +203,11 @@ def _named_classifier(folder: Path) -> str | None:
         return str(_read_content(folder)["classifier"]["folder"])
     except (ModelFileError, OSError, LookupError, TypeError):
         return None
+
+
+def can_hold(classifier: Any) -> bool:
+    """Whether a model folder can hold a classifier, fitted or not, as plain data."""
+    return isinstance(classifier, EnvironmentClassifier | EnvironmentPool) or type(classifier) in PLAIN_KINDS
 
 
 def prepare_folder(folder: Path) -> None:

@@ -101,7 +101,7 @@ def _predict_batches(
     classifier = model.classifier
     if adapt:
         if not isinstance(classifier, EBERClassifier):
-            raise ValueError(f"Only EBER can be adapted to new rows; this model is {type(classifier).__name__}.")
+            raise ValueError(f"Only EBER can be adapted to new rows; this model is {model.card['method']}.")
         classifier = classifier.adapt(_sample(model, file, ADAPTATION_ROWS, random_state))
         report.adaptation = classifier.adaptation_
         weights = classifier.environment_mixture().tolist()

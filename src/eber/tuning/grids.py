@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from typing import Any
 
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -9,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 
 from eber.estimators.base import EnvironmentClassifier
+from eber.estimators.references import StoppedEarly
 
 Candidate = dict[str, Any]
 """Values of parameters by name, as for `set_params`."""
@@ -25,9 +28,34 @@ BOOSTING: tuple[Candidate, ...] = (
     {"max_iter": 400, "learning_rate": 0.05, "max_leaf_nodes": 31, "l2_regularization": 0.0},
 )
 """From gentle to strong; the third is scikit-learn's default."""
-FOREST: tuple[Candidate, ...] = tuple(
-    {"min_samples_leaf": leaf, "max_features": share} for share in ("sqrt", 0.5) for leaf in (1, 5, 20)
+STOPPED_BOOSTING: tuple[Candidate, ...] = tuple(
+    {"learning_rate": rate, "l2_regularization": l2} for rate in (0.03, 0.1) for l2 in (0.0, 5.0)
 )
+"""Where held-out rows choose the number of rounds."""
+OTHERS_BOOSTING: tuple[Candidate, ...] = tuple(
+    {"boosting__learning_rate": rate, "boosting__reg_lambda": l2} for rate in (0.03, 0.1) for l2 in (1.0, 5.0)
+)
+"""The same in the names of XGBoost and LightGBM."""
+FOREST: tuple[Candidate, ...] = tuple(
+    {"n_estimators": 100, "min_samples_leaf": leaf, "max_features": share}
+    for share in ("sqrt", 0.5)
+    for leaf in (1, 5, 20)
+)
+PENALISED_DECAYS = (0.0, 3.0)
+"""Tried with each penalty weight, so that a method with three weights has as many candidates as one without."""
+
+
+def penalised_candidates(parameter: str, weights: Sequence[float], decays: Sequence[float]) -> list[Candidate]:
+    """Each penalty weight, with each weight decay where there are some."""
+    if not decays:
+        return [{parameter: weight} for weight in weights]
+    return [{parameter: weight, "weight_decay": decay} for weight in weights for decay in decays]
+
+
+def all_default_candidates() -> str:
+    """Every list here as one text, which changes whenever one of them does."""
+    lists = {name: value for name, value in globals().items() if name.isupper()}
+    return json.dumps(lists, sort_keys=True)
 
 
 def default_candidates(estimator: Any) -> list[Candidate]:
@@ -43,10 +71,13 @@ def default_candidates(estimator: Any) -> list[Candidate]:
         return [{f"{name}__{key}": value for key, value in candidate.items()} for candidate in default_candidates(last)]
     if isinstance(estimator, EnvironmentClassifier):
         return [*NETWORK, *(WIDE_NETWORK if estimator.featurizer == "mlp" else ())]
+    if isinstance(estimator, HistGradientBoostingClassifier) and estimator.early_stopping is True:
+        return list(STOPPED_BOOSTING)
     for kind, grid in (
         (LogisticRegression, LOGISTIC),
         (HistGradientBoostingClassifier, BOOSTING),
         (RandomForestClassifier, FOREST),
+        (StoppedEarly, OTHERS_BOOSTING),
     ):
         if isinstance(estimator, kind):
             return list(grid)

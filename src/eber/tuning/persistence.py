@@ -22,6 +22,8 @@ from eber import estimators
 from eber.estimators.base import EnvironmentClassifier
 from eber.estimators.load_checks import MAX_WEIGHTS_BYTES
 from eber.estimators.persistence import (
+    TUNED_FORMAT,
+    TUNED_FORMAT_VERSION,
     describe,
     encode_files,
     read_manifest,
@@ -33,19 +35,18 @@ from eber.estimators.persistence import (
 )
 from eber.exceptions import ModelFileError
 from eber.io.plain_data import from_json, to_json
-from eber.tuning.plain_models import LinearModel, TreeModel, plain_model
+from eber.tuning.plain_models import LinearModel, RateModel, TreeModel, plain_model
 from eber.tuning.pool import EnvironmentPool
 from eber.tuning.recalibration import RecalibratedClassifier, restored_calibration
 from eber.tuning.search import EnvironmentSearch
 
-FORMAT, FORMAT_VERSION = "eber-tuned-model", 1
 OURS: dict[str, type[EnvironmentClassifier]] = {
     name: kind
     for name, kind in vars(estimators).items()
     if isinstance(kind, type) and issubclass(kind, EnvironmentClassifier)
 }
 THEIRS = {kind.__name__: kind for kind in (LogisticRegression, HistGradientBoostingClassifier, RandomForestClassifier)}
-PLAIN: dict[str, Any] = {kind.__name__: kind for kind in (LinearModel, TreeModel)}
+PLAIN: dict[str, Any] = {kind.__name__: kind for kind in (LinearModel, TreeModel, RateModel)}
 TUNED = {kind.__name__: kind for kind in (EnvironmentSearch, EnvironmentPool, RecalibratedClassifier)}
 LEARNED = ("classes_", "n_features_in_", "feature_names_in_")
 """What all tuned classifiers learn; further attributes are those of each class."""
@@ -60,20 +61,20 @@ Tensors = dict[str, torch.Tensor]
 
 
 def encode_tuned(classifier: Any) -> dict[str, bytes]:
-    """The files of a fitted search or pool, by name; the manifest, which makes them a model, comes last."""
+    """The files of a fitted search, pool or model of scikit-learn, by name; the manifest, which names them, last."""
     content, tensors = _describe(classifier)
-    return encode_files({**content, "eber_version": eber.__version__}, tensors, FORMAT, FORMAT_VERSION)
+    return encode_files({**content, "eber_version": eber.__version__}, tensors, TUNED_FORMAT, TUNED_FORMAT_VERSION)
 
 
 def save_tuned(classifier: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted search or pool to the folder `path`, which is made if need be."""
-    write_files(Path(path), encode_tuned(classifier), FORMAT, FORMAT_VERSION)
+    write_files(Path(path), encode_tuned(classifier))
 
 
 def load_tuned(cls: type[Any], path: str | os.PathLike[str]) -> Any:
-    """Read a search or a pool from the folder `path`."""
+    """Read a search, a pool or a model that has become arrays from the folder `path`."""
     folder = Path(path)
-    content = read_manifest(folder, FORMAT, FORMAT_VERSION)
+    content = read_manifest(folder, TUNED_FORMAT, TUNED_FORMAT_VERSION)
     if content.get("class") != cls.__name__:
         held = content.get("class")
         raise ModelFileError(f"{folder} holds a model of class {held}, not {cls.__name__}: load it with that class.")

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
@@ -40,9 +41,36 @@ class LinearModel:
         if self.coefficients.ndim != 2 or len(self.coefficients) != rows or self.intercepts.shape != (rows,):
             raise ValueError("its coefficients do not fit its classes")
 
+    @property
+    def n_features_in_(self) -> int:
+        """Columns of X."""
+        return int(self.coefficients.shape[1])
+
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """p(y|x), (n, K)."""
-        return _probabilities(_matrix(X, self.coefficients.shape[1]) @ self.coefficients.T + self.intercepts)
+        return _probabilities(_matrix(X, self.n_features_in_) @ self.coefficients.T + self.intercepts)
+
+
+@dataclass(frozen=True)
+class RateModel:
+    """p(y|x) = p(y): the share of each class, whatever the row.
+
+    Attributes
+    ----------
+    classes_, shares : (K,)
+    """
+
+    classes_: NDArray[Any]
+    shares: NDArray[np.float64]
+    n_features_in_: int
+
+    def __post_init__(self) -> None:
+        if self.shares.shape != self.classes_.shape or not np.isclose(self.shares.sum(), 1):
+            raise ValueError("its shares do not fit its classes")
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """p(y|x), (n, K)."""
+        return np.tile(self.shares, (len(_matrix(X, self.n_features_in_)), 1))
 
 
 @dataclass(frozen=True)
@@ -127,7 +155,9 @@ class TreeModel:
             node = child
 
 
-PlainModel = LinearModel | TreeModel
+PlainModel = LinearModel | TreeModel | RateModel
+PLAIN_KINDS = (LogisticRegression, HistGradientBoostingClassifier, RandomForestClassifier, DummyClassifier)
+"""Classes of scikit-learn that there is a form as arrays of."""
 
 
 def plain_model(fitted: Any) -> PlainModel:
@@ -148,6 +178,8 @@ def plain_model(fitted: Any) -> PlainModel:
         return _boosting(fitted)
     if type(fitted) is RandomForestClassifier:
         return _forest(fitted)
+    if type(fitted) is DummyClassifier and fitted.strategy == "prior":
+        return RateModel(fitted.classes_, np.asarray(fitted.class_prior_, dtype=np.float64), int(fitted.n_features_in_))
     raise ModelFileError(
         f"A fitted {type(fitted).__name__} cannot be saved without pickle; logistic regression, "
         "HistGradientBoostingClassifier, RandomForestClassifier and the classifiers of eber can."

@@ -63,6 +63,15 @@ def pool_weights(
     return weights
 
 
+def left_out_weights(
+    left_out: NDArray[np.float64], y_index: NDArray[np.int64], environments: NDArray[Any]
+) -> NDArray[np.float64]:
+    """The weights of `pool_weights` from what J methods said about left-out rows, (J, n, K); NaN of rows that none."""
+    known = ~np.isnan(left_out).any((0, 2))
+    p_of_label = np.take_along_axis(left_out, y_index[None, :, None], 2)[:, :, 0].T  # (n, J)
+    return pool_weights(p_of_label[known], environments[known])
+
+
 class EnvironmentPool(ClassifierMixin, _BaseComposition):
     """p(y|x) = sum_j w_j p_j(y|x) over tuned methods j.
 
@@ -151,11 +160,8 @@ class EnvironmentPool(ClassifierMixin, _BaseComposition):
     ) -> Self:
         left_out = np.stack([search.left_out_proba_ for search in searches.values()])  # (J, n, K)
         self.classes_ = next(iter(searches.values())).classes_
-        known = ~np.isnan(left_out).any((0, 2))
-        label = np.searchsorted(self.classes_, y)
-        p_of_label = np.take_along_axis(left_out, label[None, :, None], 2)[:, :, 0].T  # (n, J)
         names = np.zeros(len(y)) if environments is None else environments
-        self.weights_ = pool_weights(p_of_label[known], names[known])
+        self.weights_ = left_out_weights(left_out, np.searchsorted(self.classes_, y), names)
         self.names_, self.searches_ = list(searches), list(searches.values())
         self.left_out_proba_ = np.einsum("j,jnk->nk", self.weights_, left_out)
         return self

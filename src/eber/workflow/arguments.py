@@ -5,28 +5,28 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from eber.compare import methods
 from eber.compare.methods import Effort
-from eber.model_selection import find_rule
 from eber.runs.progress import Progress, progress_on
+from eber.tables.frames import is_path
 
 RESULTS = Path("results")
 """Where output goes unless a folder is named."""
+FRAME_FILE = "table.parquet"
+"""The rows of a frame in an output folder, for the worker processes and for going on after an interruption."""
 
 
-def effort_of(quick: bool, selection: str | None) -> Effort:
+def effort_of(quick: bool) -> Effort:
     """The effort that was asked for."""
-    effort = methods.QUICK if quick else methods.THOROUGH
-    if selection is None:
-        return effort
-    if not effort.searches:
-        raise ValueError("quick tries a single penalty weight, so selection has nothing to choose: give one of them.")
-    find_rule(selection)
-    return replace(effort, selection=selection)
+    return methods.QUICK if quick else methods.THOROUGH
+
+
+def results_folder(table: Any) -> Path:
+    """Where the comparison of a table goes unless a folder is named: by the name of its file."""
+    return RESULTS / (Path(table).resolve().name.split(".")[0] if is_path(table) else Path(FRAME_FILE).stem)
 
 
 def names_of(given: str | Iterable[str] | None, what: str) -> list[str]:

@@ -2,32 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from eber.compare.folds import FoldPlan, plan_folds
 from eber.compare.methods import Effort
-from eber.compare.preview import expected_seconds, fits_of
+from eber.compare.preview import expected_seconds, search_of
 from eber.compare.record import ComparisonRecord, record_comparison
-from eber.compare.summary import summarise_comparison
+from eber.compare.summary import ComparisonSummary, summarise_comparison
 from eber.compare.suspicions import find_suspicions
 from eber.evaluation.metrics import find_metric
 from eber.io.files import write_atomically
 from eber.io.text import count
-from eber.methods import default_methods, find_method
+from eber.methods import BUILT_IN, default_methods, methods_named
+from eber.report.chosen_settings import chosen_settings
 from eber.report.comparison_page import write_comparison_page
+from eber.runs.ledger import Ledger
 from eber.runs.progress import Progress
+from eber.runs.results import Results
 from eber.runs.runner import RunSummary, run, writing_outputs
 from eber.tables.files import TableFile, open_table
 from eber.tables.frames import is_path
 from eber.tables.training import TrainingTable, read_training_table
 from eber.training import one_thread
-from eber.workflow.arguments import RESULTS, as_progress, call_text, effort_of, names_of, whole_number
+from eber.workflow.arguments import (
+    FRAME_FILE,
+    as_progress,
+    call_text,
+    effort_of,
+    names_of,
+    results_folder,
+    whole_number,
+)
+from eber.workflow.fitting import check_savable
 from eber.workflow.table_comparison import TableComparison
 
-FRAME_FILE = "table.parquet"
-"""The rows of a frame in an output folder, for the worker processes and for going on after an interruption."""
+MODEL_FOLDER = "model"
+"""Where the model goes that a comparison advises to fit."""
 
 
 def compare_table(
@@ -43,11 +56,10 @@ def compare_table(
     drop: str | Iterable[str] = (),
     features: str | Iterable[str] | None = None,
     quick: bool = False,
-    selection: str | None = None,
     progress: bool | Progress = False,
     command: str = "",
 ) -> TableComparison:
-    """Compare EBER, its baselines, logistic regression and gradient boosting, each environment held out in turn.
+    """Compare methods on a table, each environment held out in turn: what predicts a new one, and how sure is that?
 
     Parameters
     ----------
@@ -61,7 +73,8 @@ def compare_table(
         (table.parquet). By default results/NAME of a file, and results/table for a DataFrame. A comparison that was
         stopped goes on where it was when the same call is made again.
     methods : str or iterable of str, optional
-        Names, or "module:Class" for one of one's own; those of `eber.methods.default_methods` when not given.
+        Names, "all" for every method that is installed, or "module:Class" for one of one's own; those of
+        `eber.methods.default_methods` when not given.
     seeds : int
         Number of seeds: 0, 1, ...
     metric : str
@@ -71,10 +84,8 @@ def compare_table(
     drop, features : str or iterable of str
         Columns not to be used; or exactly those to be used.
     quick : bool
-        Shorter training, no search of weights: a first look.
-    selection : str, optional
-        How penalty weights are chosen within the training environments: training_domain_validation (when not given),
-        training_domain_cross_validation or leave_one_environment_out.
+        Shorter training and fixed settings: a first look. Otherwise every method's settings are chosen in the same way,
+        by leaving training environments out.
     progress : bool or Progress
         Whether to say on standard error what is decided and how far the run is. It is kept in the result in any case.
     command : str
@@ -85,9 +96,9 @@ def compare_table(
     TableComparison
         Also when some fits failed, or Ctrl-C came when others were finished: see its `failures` and `exit_status`.
     """
-    effort = effort_of(quick, selection)
+    effort = effort_of(quick)
     find_metric(metric)
-    chosen = [find_method(name).name for name in names_of(methods, "methods") or default_methods()]
+    chosen = [method.name for method in methods_named(names_of(methods, "methods") or default_methods())]
     whole_number(seeds, "seeds", 1)
     whole_number(jobs, "jobs", 1)
     file = open_table(table, whole=True)
@@ -97,11 +108,12 @@ def compare_table(
     _say(listener, [*data.contents, *data.notes])
     plan = plan_folds(data.y, data.environments)
     _say(listener, plan.remarks)
-    folder = Path(out) if out is not None else RESULTS / _name(table)
-    if progress is not False:
-        _say(listener, _announcement(data, plan, chosen, seeds, effort, jobs, folder))
+    folder = Path(out) if out is not None else results_folder(table)
     suspicions = find_suspicions(data, plan)
     record = record_comparison(data, plan, effort, metric, suspicions, drop=dropped, features=wanted)
+    if progress is not False:
+        left = _cells_left(record, chosen, seeds, data.fingerprint, folder)
+        _say(listener, _announcement(data, plan, left, seeds, effort, jobs, folder))
     call = call_text(
         compare_table,
         table,
@@ -113,7 +125,6 @@ def compare_table(
         drop=tuple(dropped),
         features=wanted,
         quick=quick,
-        selection=selection,
     )
     folder.mkdir(parents=True, exist_ok=True)
     with writing_outputs(folder):
@@ -136,9 +147,28 @@ def reported_comparison(folder: Path, record: ComparisonRecord, run: RunSummary 
     """Sum up what an output folder holds, and write its page."""
     results = record.results(folder)
     summary = summarise_comparison(results)
+    chosen, command = chosen_settings(results, summary), fit_command(record, summary, results)
     with writing_outputs(folder):
-        page = write_comparison_page(results, record, summary)
-    return TableComparison(record, summary, folder, page, run)
+        page = write_comparison_page(results, record, summary, chosen, command)
+    return TableComparison(record, summary, folder, page, command, chosen, run)
+
+
+def fit_command(record: ComparisonRecord, summary: ComparisonSummary, results: Results) -> str:
+    """The command that fits the recommended method as it was compared; empty where its model cannot be saved."""
+    method = results.experiment.method(summary.recommended.method)
+    try:
+        check_savable(method)
+    except (ValueError, ImportError):  # no plain data, or a class of one's own that is not at hand
+        return ""
+    own = method not in BUILT_IN
+    table = str(results.run["data_dir"])
+    words = ["eber", "fit", table, "--label", record.label, "--environment", record.environment]
+    words += ["--method", method.source if own else method.name]
+    for option, columns in (("--drop", record.drop), ("--features", record.features or ())):
+        words += [word for column in columns for word in (option, column)]
+    words += [] if record.effort.searches else ["--quick"]
+    words += [] if results.folder == results_folder(table) else ["--results", str(results.folder)]
+    return shlex.join([*words, "--out", MODEL_FOLDER])
 
 
 def duration(seconds: float) -> str:
@@ -156,10 +186,6 @@ def _say(listener: Progress, sentences: Iterable[str]) -> None:
         listener.note(sentence)
 
 
-def _name(table: Any) -> str:
-    return Path(table).resolve().name.split(".")[0] if is_path(table) else Path(FRAME_FILE).stem
-
-
 def _keep_frame(file: TableFile, folder: Path) -> Path:
     """Write the rows of a frame where worker processes find them, unless they are there."""
     place, (part,) = folder / FRAME_FILE, file.parts
@@ -169,31 +195,49 @@ def _keep_frame(file: TableFile, folder: Path) -> Path:
     return place
 
 
+def _cells_left(
+    record: ComparisonRecord, methods: Sequence[str], seeds: int, data: str, folder: Path
+) -> dict[str, int]:
+    """Method to how many of its results are not in the output folder yet."""
+    experiment, names = record.experiment.with_methods(methods)
+    ledger = Ledger(folder) if folder.exists() else None
+    left = dict.fromkeys(names, 0)
+    for name in names:
+        for fold in record.folds:
+            for seed in range(seeds):
+                cell = experiment.cell(fold, name, seed, {}, data)
+                left[name] += ledger is None or not ledger.path(cell).exists()
+    return left
+
+
 def _announcement(
-    data: TrainingTable, plan: FoldPlan, methods: Sequence[str], seeds: int, effort: Effort, jobs: int, folder: Path
+    data: TrainingTable, plan: FoldPlan, left: Mapping[str, int], seeds: int, effort: Effort, jobs: int, folder: Path
 ) -> list[str]:
     """What will be run, and about how long that takes."""
     with one_thread():
-        seconds = expected_seconds(data, methods, plan, seeds, effort, jobs)
-    return [
+        seconds = expected_seconds(data, left, plan, effort, jobs)
+    n_results = len(left) * len(plan.folds) * seeds
+    finished = n_results - sum(left.values())
+    sentences = [
         f"{len(data)} rows, {count(len(data.schema.features), 'feature')}, {len(set(data.environments))} environments. "
-        f"To be run: {_planned(methods, plan, seeds, data, effort)}.",
-        f"This takes {duration(seconds)} with {count(jobs, 'job')}. Output: {folder}",
+        f"To be run: {count(len(left), 'method')} x {count(len(plan.folds), 'held-out fold')} x "
+        f"{count(seeds, 'seed')} = {count(n_results, 'result')}"
+        + (f", of which {finished} {'is' if finished == 1 else 'are'} finished." if finished else "."),
+        _care(left, data, plan, effort),
     ]
+    if finished < n_results:
+        sentences.append(f"This takes {duration(seconds)} with {count(jobs, 'job')}. Output: {folder}")
+    return sentences
 
 
-def _planned(methods: Sequence[str], plan: FoldPlan, seeds: int, table: TrainingTable, effort: Effort) -> str:
-    """What will be run, in numbers: methods x folds x seeds, and what the search of weights adds."""
-    cells = len(plan.folds) * seeds
-    text = (
-        f"{count(len(methods), 'method')} x {count(len(plan.folds), 'held-out fold')} x {count(seeds, 'seed')} = "
-        f"{count(len(methods) * cells, 'result')}"
-    )
-    searched = {method: fits_of(method, table, effort) for method in methods}
-    searched = {method: fits for method, fits in searched.items() if fits > 1}
-    if not searched:
-        return text
-    return (
-        f"{text}; {', '.join(searched)} with a search of {count(len(effort.penalty_weights), 'penalty weight')} by "
-        f"{effort.selection}, {max(searched.values())} fits each"
-    )
+def _care(methods: Iterable[str], data: TrainingTable, plan: FoldPlan, effort: Effort) -> str:
+    """How settings are chosen, with what that means for each result."""
+    if not effort.searches:
+        return effort.care
+    searches = {method: search_of(method, data, plan, effort) for method in methods}
+    sizes = [candidates for candidates, folds in searches.values() if folds]
+    if not sizes:
+        return "None of the methods has settings to choose."
+    folds = max(folds for _, folds in searches.values())
+    tried = f"{min(sizes)} to {max(sizes)}" if min(sizes) < max(sizes) else str(sizes[0])
+    return f"{effort.care} That is {tried} settings x {count(folds, 'fold')} for each result."

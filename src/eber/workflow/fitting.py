@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from eber.compare.folds import FoldPlan, plan_folds
-from eber.compare.methods import Effort, fit_method
-from eber.compare.running import evaluate_fold
-from eber.methods import find_method, network_methods
+from eber.compare.methods import Effort, Fitted, fit_method
+from eber.compare.running import comparison, evaluate_fold
+from eber.methods import BUILT_IN, Method, find_method, methods_named
 from eber.runs.cell import MAIN
-from eber.runs.fitting import FittedMethod
 from eber.runs.joint_fits import run_alone
+from eber.runs.ledger import DamagedCellError, Ledger
 from eber.runs.progress import Progress
+from eber.runs.runner import RUN_FILE
 from eber.tables.files import open_table
 from eber.tables.model_card import describe
-from eber.tables.model_folder import TableModel, prepare_folder
+from eber.tables.model_folder import TableModel, can_hold, prepare_folder
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.training import TrainingTable, read_training_table
 from eber.training import one_thread
-from eber.workflow.arguments import as_progress, effort_of, names_of, whole_number
+from eber.workflow.arguments import as_progress, effort_of, names_of, results_folder, whole_number
 
 CARD_METRICS = ("nll", "accuracy", "ece", "auroc")
 
@@ -40,8 +42,8 @@ def fit_table(
     drop: str | Iterable[str] = (),
     features: str | Iterable[str] | None = None,
     quick: bool = False,
-    selection: str | None = None,
     scores: bool = True,
+    results: str | Path | None = None,
     progress: bool | Progress = False,
 ) -> TableModel:
     """Fit a model on a table: classifier, preprocessing, columns and a model card.
@@ -54,7 +56,8 @@ def fit_table(
     label, environment : str
         The column to be predicted, and the one that says where each row comes from.
     method : str
-        EBER, ERM, IRM, V-REx or Fishr, or "module:Class" for one of one's own.
+        Any that `compare_table` ranks and whose model is plain data: the library's own kind, also one's own as
+        "module:Class", logistic regression, gradient boosting, random forest, no model and the pool.
     out : str or Path, optional
         Folder for the model; otherwise it is not saved before its `save` is called.
     seed : int
@@ -62,11 +65,12 @@ def fit_table(
     drop, features : str or iterable of str
         Columns not to be used; or exactly those to be used.
     quick : bool
-        Shorter training, no search of weights: a first look.
-    selection : str, optional
-        How a penalty weight is chosen within the training environments; see `compare_table`.
+        Shorter training and fixed settings: a first look. Otherwise settings are chosen by leaving environments out.
     scores : bool
         Measure leave-one-environment-out scores for the model card.
+    results : str or Path, optional
+        Output folder of a comparison; scores of the very same fits are taken from there. results/NAME of the table
+        when not given.
     progress : bool or Progress
         Whether to say on standard error what is decided and measured. It is kept in the model's card in any case.
 
@@ -75,14 +79,10 @@ def fit_table(
     TableModel
         With `predict_table` and `save`; `load_model` gives it again.
     """
-    effort = effort_of(quick, selection)
-    declared = find_method(method)
+    effort = effort_of(quick)
+    (declared,) = methods_named([find_method(method).name])
     chosen = declared.name
-    if not declared.is_network:
-        raise ValueError(
-            f"{chosen} cannot be saved: a model folder holds {', '.join(network_methods())}, or a class derived from "
-            "them."
-        )
+    check_savable(declared)
     whole_number(seed, "seed", 0)
     file = open_table(table)
     dropped, wanted = names_of(drop, "drop"), None if features is None else names_of(features, "features")
@@ -95,10 +95,12 @@ def fit_table(
         listener.note(note)
     plan = _plan(data, listener) if scores else FoldPlan({}, ())
     with one_thread():
-        entries = _held_out_scores(data, plan, chosen, seed, effort, listener)
+        earlier = Path(results) if results is not None else results_folder(table)
+        known = _known_scores(data, plan, chosen, seed, effort, data.fingerprint, earlier, dropped, wanted)
+        entries = _held_out_scores(data, plan, chosen, seed, effort, known, listener)
         preprocessing, fitted = _fit(data, chosen, seed, effort)
-    remarks = [*plan.remarks, *filter(None, [effort.choice_of_weights([declared])])]
-    card = describe(data, fitted.classifier, chosen, entries, remarks)
+    remarks = [*plan.remarks, effort.care]
+    card = describe(data, fitted.classifier, chosen, entries, remarks, fitted.settings)
     model = TableModel(fitted.classifier, data.schema, preprocessing, card)
     if folder is not None:
         model.save(folder)
@@ -124,23 +126,71 @@ def _plan(data: TrainingTable, listener: Progress) -> FoldPlan:
         return FoldPlan({}, (str(error),))
 
 
+def check_savable(method: Method) -> None:
+    """Refuse a method whose models have no form as plain data."""
+    if not can_hold(method.build()):
+        names = [known.name for known in BUILT_IN if known.is_installed and can_hold(known.build())]
+        raise ValueError(
+            f"{method.name} cannot be saved: a model folder holds {', '.join(names)}, or a class derived from the "
+            "library's own kind."
+        )
+
+
+def _known_scores(
+    data: TrainingTable,
+    plan: FoldPlan,
+    method: str,
+    seed: int,
+    effort: Effort,
+    digest: str,
+    folder: Path,
+    drop: Sequence[str],
+    features: Sequence[str] | None,
+) -> dict[str, Mapping[str, float]]:
+    """Fold to its scores, where a comparison has made the very same fit."""
+    if not plan.folds or not (folder / RUN_FILE).exists():
+        return {}
+    experiment, (name,) = comparison(
+        plan.folds,
+        label=data.schema.label,
+        environment=data.schema.environment,
+        drop=drop,
+        features=features,
+        effort=effort,
+        data=digest,
+    ).with_methods([method])
+    ledger, known = Ledger(folder), {}
+    for fold in plan.folds:
+        with contextlib.suppress(DamagedCellError):
+            record = ledger.read(experiment.cell(fold, name, seed, {}, digest))
+            if record is not None:
+                known[fold] = record.scores[MAIN]
+    return known
+
+
 def _held_out_scores(
-    data: TrainingTable, plan: FoldPlan, method: str, seed: int, effort: Effort, listener: Progress
+    data: TrainingTable,
+    plan: FoldPlan,
+    method: str,
+    seed: int,
+    effort: Effort,
+    known: Mapping[str, Mapping[str, float]],
+    listener: Progress,
 ) -> list[dict[str, Any]]:
-    """Of each held-out fold: its name, its rows, and its metrics."""
+    """Of each held-out fold: its name, its rows, and its metrics; known ones are not computed again."""
     entries = []
     for fold, members in plan.folds.items():
         held = np.isin(data.environments, members)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they are about other training rows than the model's
-            result = run_alone(evaluate_fold(data, held, method, seed, effort))
-        measured = {name: result.scores[MAIN][name] for name in CARD_METRICS}
+            scores = known.get(fold) or run_alone(evaluate_fold(data, held, method, seed, effort)).scores[MAIN]
+        measured = {name: scores[name] for name in CARD_METRICS}
         entries.append({"held_out": fold, "rows": int(held.sum()), **_without_nan(measured)})
         listener.note(f"{method} without {fold}: {_shown(measured)} on it")
     return entries
 
 
-def _fit(data: TrainingTable, method: str, seed: int, effort: Effort) -> tuple[Preprocessing, FittedMethod]:
+def _fit(data: TrainingTable, method: str, seed: int, effort: Effort) -> tuple[Preprocessing, Fitted]:
     """The fit on all rows; each of its warnings is given once."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)

@@ -32,6 +32,10 @@ class TableComparison:
         The methods, best first, with intervals and tests.
     folder, page : Path
         The output folder, and the page in it.
+    fit_command : str
+        The command that fits the recommended method as it was compared; empty where its model cannot be saved.
+    chosen : sequence of mappings
+        What the searches chose; see `settings`.
     run : RunSummary, optional
         What was computed; none where an earlier comparison was read.
     """
@@ -40,6 +44,8 @@ class TableComparison:
     summary: ComparisonSummary
     folder: Path
     page: Path
+    fit_command: str = ""
+    chosen: Sequence[Mapping[str, Any]] = ()
     run: RunSummary | None = None
 
     @property
@@ -51,6 +57,18 @@ class TableComparison:
     def recommended(self) -> str:
         """The simplest of the leading method and those that cannot be told from it."""
         return self.summary.recommended.method
+
+    @property
+    def next_step(self) -> str:
+        """How to fit the recommended method, in a sentence."""
+        if not self.fit_command:
+            return f"{self.recommended} has no form as plain data, so that `eber fit` cannot save it."
+        return f"To fit {self.recommended} on all rows: {self.fit_command}"
+
+    @property
+    def settings(self) -> pd.DataFrame:
+        """What was chosen for each method in each held-out fold: settings that were kept, or a pool's weights."""
+        return pd.DataFrame(list(self.chosen))
 
     @property
     def ranking(self) -> pd.DataFrame:
@@ -92,12 +110,25 @@ class TableComparison:
     def __repr__(self) -> str:
         table = text_table(*ranking(self.summary, TEXT_METRICS))
         suspicions = (f"- Suspicious: {sentence}" for sentence in self.suspicions)
-        return text_display([self._title, table, self.verdict, *suspicions, *self._unfinished, f"Report: {self.page}"])
+        return text_display(
+            [
+                self._title,
+                table,
+                self.record.effort.care,
+                self.verdict,
+                *suspicions,
+                *self._unfinished,
+                self.next_step,
+                f"Report: {self.page}",
+            ]
+        )
 
     def _repr_html_(self) -> str:
         table = html_table(*ranking(self.summary, HTML_METRICS), ranking_caption(self.summary))
         lists = {"Suspicious": self.suspicions, "Notes": self.notes, "Not finished": self._unfinished}
-        return html_display(f"{self._title} {self.verdict}", [table], {**lists, "Report": [str(self.page)]})
+        return html_display(
+            f"{self._title} {self.verdict}", [table], {**lists, "Next": [self.next_step], "Report": [str(self.page)]}
+        )
 
     @property
     def _title(self) -> str:
