@@ -12,6 +12,7 @@ from eber.cli.options import (
     METHODS_HELP,
     Drop,
     EnvironmentColumn,
+    Epochs,
     Features,
     Label,
     Quick,
@@ -46,6 +47,7 @@ def compare(
     features: Features = None,
     quick: Quick = False,
     selection: Selection = None,
+    epochs: Epochs = None,
 ) -> None:
     """Compare EBER, its baselines, logistic regression and gradient boosting on a table.
 
@@ -68,6 +70,7 @@ def compare(
         features=columns_named(features, table) if features else None,
         quick=quick,
         selection=selection,
+        epochs=epochs,
         progress=True,
         command=typed(),
     )

@@ -11,6 +11,7 @@ import typer
 from eber.cli.options import (
     Drop,
     EnvironmentColumn,
+    Epochs,
     Features,
     Label,
     Quick,
@@ -34,6 +35,7 @@ def fit(
     features: Features = None,
     quick: Quick = False,
     selection: Selection = None,
+    epochs: Epochs = None,
     scores: Annotated[bool, typer.Option(help="Measure leave-one-environment-out scores for the model card.")] = True,
 ) -> None:
     """Fit a model on a table and save it: classifier, preprocessing, columns and a model card."""
@@ -54,6 +56,7 @@ def fit(
             features=columns_named(features, table) if features else None,
             quick=quick,
             selection=selection,
+            epochs=epochs,
             scores=scores,
             progress=True,
         )

@@ -37,6 +37,16 @@ Selection = Annotated[
     ),
 ]
 
+Epochs = Annotated[
+    int | None,
+    typer.Option(
+        "--epochs",
+        min=1,
+        help="Passes over the training rows of a fit; about 1500 gradient steps when not given (500 with --quick).",
+        show_default=False,
+    ),
+]
+
 
 def check_selection(quick: bool, selection: str | None) -> None:
     """Refuse two options that exclude each other, by the names that were typed."""

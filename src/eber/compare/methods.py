@@ -37,11 +37,14 @@ class Effort:
         Grid; a single weight is used without validation.
     selection : str
         The rule by which a weight is chosen, a key of `eber.model_selection.SELECTION_RULES`.
+    passes : int, optional
+        Passes over the rows, in place of those that `steps` asks for.
     """
 
     steps: int = 1500
     penalty_weights: tuple[float, ...] = PENALTY_WEIGHTS
     selection: str = DEFAULT_SELECTION
+    passes: int | None = None
 
     @property
     def searches(self) -> bool:
@@ -68,6 +71,8 @@ class Effort:
 
     def epochs(self, n_rows: int) -> int:
         """Passes over so many rows."""
+        if self.passes is not None:
+            return self.passes
         return int(np.clip(round(self.steps * BATCH_SIZE / n_rows), MIN_EPOCHS, MAX_EPOCHS))
 
 

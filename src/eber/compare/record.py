@@ -15,6 +15,7 @@ from eber.compare.running import comparison
 from eber.compare.suspicions import Suspicion
 from eber.io.checksummed_json import encode_checksummed, read_checksummed
 from eber.io.files import write_atomically
+from eber.io.text import natural_order
 from eber.runs.runner import GIVE_COMMAND_AGAIN
 from eber.runs.spec import Experiment
 from eber.tables.training import TrainingTable
@@ -70,11 +71,12 @@ class ComparisonRecord:
     remarks: Sequence[str]
     notes: Sequence[str]
     suspicions: Sequence[Suspicion]
+    passes: int | None = None
 
     @property
     def effort(self) -> Effort:
         """How much work went into a fit."""
-        return Effort(self.steps, tuple(self.penalty_weights), self.selection)
+        return Effort(self.steps, tuple(self.penalty_weights), self.selection, self.passes)
 
     @property
     def experiment(self) -> Experiment:
@@ -113,7 +115,7 @@ def record_comparison(
 ) -> ComparisonRecord:
     """What is about to be compared."""
     counts: dict[str, dict[str, int]] = {}
-    for name in np.unique(table.environments):
+    for name in sorted(set(table.environments.tolist()), key=lambda name: natural_order(str(name))):
         labels, numbers = np.unique(table.y[table.environments == name], return_counts=True)
         counts[str(name)] = {str(label): int(number) for label, number in zip(labels, numbers, strict=True)}
     content: dict[str, Any] = {
@@ -134,5 +136,6 @@ def record_comparison(
         "remarks": list(plan.remarks),
         "notes": list(table.notes),
         "suspicions": list(suspicions),
+        "passes": effort.passes,
     }
     return ComparisonRecord(**content)

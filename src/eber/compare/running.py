@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eber.compare.importance import column_importance
 from eber.compare.methods import Effort, fit_method
 from eber.estimators import EBERClassifier
 from eber.estimators.explanation import Explanation
@@ -54,6 +55,7 @@ def comparison(
             "penalty_weights": effort.penalty_weights,
             "selection": effort.selection,
             "held_out": "[]",
+            **({} if effort.passes is None else {"passes": effort.passes}),
         },
         settings={fold: {"held_out": json.dumps(list(members))} for fold, members in folds.items()},
         methods=default_methods(),
@@ -73,7 +75,7 @@ def run_cell(cell: Cell) -> Steps[CellResult]:
     assert cell.data_dir is not None
     table = _read(cell.data_dir, p["label"], p["environment"], p["drop"], p["features"], cell.data)
     held = np.isin(table.environments, json.loads(p["held_out"]))
-    effort = Effort(p["steps"], tuple(p["penalty_weights"]), p["selection"])
+    effort = Effort(p["steps"], tuple(p["penalty_weights"]), p["selection"], p.get("passes"))
     return evaluate_fold(table, held, cell.method, cell.seed, effort)
 
 
@@ -109,6 +111,7 @@ def evaluate_fold(
         adapted, more = _look_inside(classifier, explanation, y, seed)
         scores[ADAPTED] = adapted
         arrays |= more
+    arrays |= column_importance(classifier.predict_proba, X_test, arrays["label"], preprocessing)
     return CellResult(scores, {MAIN: fitted.seconds}, arrays)
 
 

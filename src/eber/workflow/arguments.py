@@ -18,9 +18,11 @@ RESULTS = Path("results")
 """Where output goes unless a folder is named."""
 
 
-def effort_of(quick: bool, selection: str | None) -> Effort:
+def effort_of(quick: bool, selection: str | None, epochs: int | None) -> Effort:
     """The effort that was asked for."""
     effort = methods.QUICK if quick else methods.THOROUGH
+    if epochs is not None:
+        effort = replace(effort, passes=whole_number(epochs, "epochs", 1))
     if selection is None:
         return effort
     if not effort.searches:

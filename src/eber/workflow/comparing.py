@@ -45,6 +45,7 @@ def compare_table(
     features: str | Iterable[str] | None = None,
     quick: bool = False,
     selection: str | None = None,
+    epochs: int | None = None,
     progress: bool | Progress = False,
     command: str = "",
 ) -> TableComparison:
@@ -76,6 +77,8 @@ def compare_table(
     selection : str, optional
         How penalty weights are chosen within the training environments: training_domain_validation (when not given),
         training_domain_cross_validation or leave_one_environment_out.
+    epochs : int, optional
+        Passes over the training rows of a fit; otherwise as many as about 1500 gradient steps need (500 when quick).
     progress : bool or Progress
         Whether to say on standard error what is decided and how far the run is. It is kept in the result in any case.
     command : str
@@ -86,7 +89,7 @@ def compare_table(
     TableComparison
         Also when some fits failed, or Ctrl-C came when others were finished: see its `failures` and `exit_status`.
     """
-    effort = effort_of(quick, selection)
+    effort = effort_of(quick, selection, epochs)
     find_metric(metric)
     chosen = [find_method(name).name for name in names_of(methods, "methods") or default_methods()]
     whole_number(seeds, "seeds", 1)
@@ -115,6 +118,7 @@ def compare_table(
         features=wanted,
         quick=quick,
         selection=selection,
+        epochs=epochs,
     )
     folder.mkdir(parents=True, exist_ok=True)
     with writing_outputs(folder):

@@ -41,6 +41,7 @@ def fit_table(
     features: str | Iterable[str] | None = None,
     quick: bool = False,
     selection: str | None = None,
+    epochs: int | None = None,
     scores: bool = True,
     progress: bool | Progress = False,
 ) -> TableModel:
@@ -65,6 +66,8 @@ def fit_table(
         Shorter training, no search of weights: a first look.
     selection : str, optional
         How a penalty weight is chosen within the training environments; see `compare_table`.
+    epochs : int, optional
+        Passes over the training rows; see `compare_table`.
     scores : bool
         Measure leave-one-environment-out scores for the model card.
     progress : bool or Progress
@@ -75,7 +78,7 @@ def fit_table(
     TableModel
         With `predict_table` and `save`; `load_model` gives it again.
     """
-    effort = effort_of(quick, selection)
+    effort = effort_of(quick, selection, epochs)
     declared = find_method(method)
     chosen = declared.name
     if not declared.is_network:
