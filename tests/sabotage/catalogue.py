@@ -7,6 +7,7 @@ from tests.sabotage import (
     memory,
     numbers,
     own_methods,
+    page,
     refusals,
     saved_models,
     statistics,
@@ -27,6 +28,7 @@ SECTIONS = (
     saved_models,
     numbers,
     statistics,
+    page,
     tuning,
 )
 SABOTAGES = tuple(sabotage for section in SECTIONS for sabotage in section.SABOTAGES)

@@ -23,8 +23,9 @@ MAX_ELEMENTS; the rows are drawn evenly."""
 COLLAPSE_DRAWS = 16
 COLLAPSED_LATENT, UNINFORMED_LATENT = 0.95, 0.75
 """NLL of labels given z, as a share of their entropy: above the first, z says nothing; above the second, little."""
-MIN_SPREAD = 0.6
-"""Of mu over environments, in units of sigma. Fits below it were good where z told the label, and bad where not."""
+MIN_SPREAD, MIN_SPREAD_UNINFORMED = 0.15, 0.6
+"""Of mu over environments, in units of sigma. Environments that are alike overlap in good fits too, and z then still
+tells the label; where it says little about that as well, more is asked for."""
 
 NAMES = {
     "mean_environment_entropy": "entropy of the mean p(e|x)",
@@ -193,18 +194,16 @@ def _component_signs(module: EBERNetworks, theta: Tensor, y: Tensor, e: Tensor) 
     sigma = log_sigma.exp()
     signs = [_collapse_sign(module, mu, sigma, y, e)]
     if module.n_environments > 1:
-        spread = float((mu.std(2, correction=0) / sigma.mean(2)).amax(0).mean())  # of (L, K, B)
-        # Environments that are alike overlap in good fits too; then z still tells the label.
+        spread = mu.std(2, correction=0) / sigma.mean(2)  # (L, K, B)
         uninformed = signs[0].value > UNINFORMED_LATENT / COLLAPSED_LATENT * signs[0].threshold
         signs.append(
-            Diagnostic(
+            _low(
                 "environment_spread",
-                spread,
-                MIN_SPREAD,
-                spread < MIN_SPREAD and uninformed,
-                "the latent hardly changes from one environment to another, and says little about the label: the "
-                "training was too short for these data. Train longer (--epochs, or without --quick; epochs in Python), "
-                "or give it more rows.",
+                float(spread.amax(0).mean()),
+                MIN_SPREAD_UNINFORMED if uninformed else MIN_SPREAD,
+                "the latent hardly changes from one environment to another: the training was too short for these data, "
+                "or the rows too few. Train longer (--epochs, or without --quick; in Python epochs), or collect more "
+                "rows.",
             )
         )
     if module.bounds is not None:
