@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import eber
+from eber.compare.methods import Effort
 from eber.compare.record import ComparisonRecord
 from eber.compare.summary import summarise_comparison
 from eber.report.held_out import HeldOut
@@ -68,6 +69,13 @@ def test_numbered_names_stand_in_their_natural_order(out: Path) -> None:
     assert names == SITES[:12]
 
 
+def test_as_many_passes_are_made_as_were_asked_for(out: Path, held: HeldOut) -> None:
+    assert "5 passes over the training rows a fit" in (out / "report.html").read_text()
+    assert held.results.experiment.parameters["passes"] == 5
+    assert Effort(steps=1500, passes=7).epochs(100) == 7
+    assert Effort(steps=1500).epochs(100_000) == 3
+
+
 def test_names_from_a_table_are_text_wherever_they_stand(out: Path) -> None:
     page = (out / "report.html").read_text()
     assert ATTACK not in page
@@ -84,6 +92,9 @@ def test_the_page_is_about_the_advised_method(out: Path, held: HeldOut) -> None:
         ("importance", f"Importance of columns for {advised}: measurement 0"),
     ):
         assert f'id="chart-{slot}" role="img" aria-label="{says}' in page
+    parts = [held.predictions(advised, fold)[0][1] for fold in held.summary.folds]
+    unsure = np.mean([-(p * np.log(p)).sum(axis=1).mean() for p in parts])
+    assert f"The predictions of {advised} have a mean entropy of {unsure:.3f} nats" in page
     assert page.count("This is what EBER sees in the same rows") == 2, "where the page is about EBER it says so"
 
 

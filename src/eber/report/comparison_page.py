@@ -72,6 +72,7 @@ def write_comparison_page(results: Results, record: ComparisonRecord, summary: C
         "action": thresholds["answer"] if thresholds else TOO_MANY_CLASSES,
         "columns": use.importance(columns, advised),
         "resemblance": answers.resemblance(held),
+        "own_uncertainty": use.own_uncertainty(held),
         "uncertainty": answers.uncertainty(held),
         "suspicion": answers.suspicion(record.suspicions),
     }

@@ -14,7 +14,8 @@ from eber.compare.column_summary import MIN_FOLDS, ColumnSummary, mean_interval
 from eber.compare.summary import ComparisonSummary, MethodSummary
 from eber.evaluation.wording import format_interval, format_signed, listed, p_with_sign
 from eber.io.text import count
-from eber.report.held_out import EBER
+from eber.method.inference import entropy
+from eber.report.held_out import EBER, HeldOut
 from eber.report.thresholds import Counts, share, useful_range
 
 MAX_NAMED = 5
@@ -141,6 +142,19 @@ def adaptation(summary: ComparisonSummary) -> str:
         answer = f"There is no telling, so rather not: {figures} {interval}, which chance can do."
     advised = summary.recommended.method
     return answer if advised == EBER else f"{answer} {advised}, which is advised here, has nothing to adapt."
+
+
+def own_uncertainty(held: HeldOut) -> str:
+    """How unsure the advised method's own predictions are, and how unsure they should be."""
+    row = held.summary.recommended
+    parts = [part for fold in held.summary.folds for part in held.predictions(row.method, fold)[:1]]
+    unsure = float(np.mean([entropy(proba).mean() for _, proba in parts]))
+    more = row.means["nll"] - unsure
+    return (
+        f"The predictions of {row.method} have a mean entropy of {unsure:.3f} nats in held-out environments, and a "
+        f"mean NLL of {row.means['nll']:.3f}. The two are equal for honest probabilities; by this it is "
+        f"{abs(more):.3f} nats {'surer' if more > 0 else 'less sure'} than it should be."
+    )
 
 
 def of_eber(summary: ComparisonSummary) -> str:
