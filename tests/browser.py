@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pypdf import PdfReader
@@ -43,6 +45,45 @@ def assert_shown_and_printed(page: Path, scratch: Path) -> None:
     assert titles
     for title in titles:
         assert _words(html.unescape(title)) in printed
+
+
+def answer_of(page: Path, scratch: Path, script: str, width: int = 1300) -> Any:
+    """What a script says in the page of a browser window so wide, when the charts are drawn.
+
+    Parameters
+    ----------
+    script : str
+        The body of a function that returns something for JSON.
+    """
+    asked = scratch / "asked.html"
+    asking = (
+        '<script>addEventListener("load", () => setTimeout(() => { document.documentElement.dataset.answer = '
+        f"JSON.stringify((() => {{ {script} }})()); }}, 500));</script></body>"
+    )
+    asked.write_text(page.read_text().replace("</body>", asking))
+    dom = _browse(asked, scratch, "--virtual-time-budget=10000", "--dump-dom", f"--window-size={width},900")
+    found = re.search(r'data-answer="(.*?)"', dom, flags=re.DOTALL)
+    assert found
+    return json.loads(html.unescape(found[1]))
+
+
+def filled_sheets(page: Path, scratch: Path) -> list[float]:
+    """How far down text reaches on each printed sheet, as a share of its height."""
+    pdf = scratch / "sheets.pdf"
+    _browse(page, scratch, "--virtual-time-budget=10000", "--no-pdf-header-footer", f"--print-to-pdf={pdf}")
+    shares = []
+    for sheet in PdfReader(pdf).pages:
+        heights: list[float] = []
+
+        def note(
+            text: str, current: list[float], matrix: list[float], *_: object, found: list[float] = heights
+        ) -> None:
+            if text.strip():
+                found.append(current[3] * matrix[5] + current[5])
+
+        sheet.extract_text(visitor_text=note)
+        shares.append(1 - min(heights) / float(sheet.mediabox.height))
+    return shares
 
 
 def _browse(page: Path, scratch: Path, *options: str) -> str:

@@ -133,10 +133,14 @@ def test_the_page_answers_in_order_and_asks_for_nothing(compared: Path) -> None:
         "Which method should I use, and how sure is that?",
         "How will it do in a new environment?",
         "Can I trust its probabilities?",
+        "Does it help to act on it, and from which probability on?",
+        "Which columns matter, and do they matter everywhere?",
+        "Should I adapt it to a new environment?",
         "Which environments resemble each other?",
         "Where does uncertainty come from?",
         "What is suspicious in the data?",
         "What was compared",
+        "Words of this page",
     ]
     slots = re.findall(r'<div class="chart" id="(.*?)" role="img" aria-label=".+?"', page)
     calibration = [f"chart-calibration-{j}" for j in range(4)]
@@ -144,6 +148,9 @@ def test_the_page_answers_in_order_and_asks_for_nothing(compared: Path) -> None:
         "chart-ranking",
         "chart-folds",
         *calibration,
+        "chart-decision",
+        "chart-importance",
+        "chart-importance-map",
         "chart-resemblance",
         "chart-latent",
         "chart-uncertainty",
@@ -159,10 +166,20 @@ def test_the_page_answers_in_order_and_asks_for_nothing(compared: Path) -> None:
 def test_each_section_begins_with_its_answer(compared: Path) -> None:
     page = (compared / "report.html").read_text()
     answers = re.findall(r'</h2>\n<p class="lead">(.*?)</p>', page)
-    assert len(answers) == 6
+    assert len(answers) == 9
     for answer, says in zip(
         answers,
-        ("Use |tie", r"(?i)19 of 20 new environments", "ECE", r"entropy", r"disagreement between", "found|finding"),
+        (
+            "Use |tie",
+            r"(?i)19 of 20 new environments",
+            "ECE",
+            r"held-out environments together|at no threshold",
+            "shuffled|no single column",
+            "better in . of 3 held-out environments",
+            r"entropy",
+            r"disagreement between",
+            "found|finding",
+        ),
         strict=True,
     ):
         assert re.search(says, answer), answer

@@ -5,10 +5,12 @@ import math
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 from eber import EBERClassifier
+from eber.datasets.hospitals import draw_hospitals
 from eber.datasets.parametric import draw
 from eber.exceptions import EnvironmentWarning, FitWarning
 from eber.method.diagnostics import MAX_ROWS, NAMES, Diagnostic, best_temperature, diagnose
@@ -100,6 +102,23 @@ def test_components_that_do_not_differ_between_environments_are_seen(good):
     found = spoiled(good, lambda module: module.g.tables[1].zero_())
     assert set(found) == {SPREAD}
     assert found[SPREAD].value == pytest.approx(0, abs=1e-9)
+
+
+def test_environments_that_are_alike_are_no_alarm():
+    """Hospitals that hardly differ overlap in the latent; the fit is good all the same."""
+    table = draw_hospitals(1300)
+    columns = ["lactate", "respiratory_rate", "heart_rate", "systolic_pressure", "creatinine"]
+    X = table[columns].apply(pd.to_numeric, errors="coerce").pipe(lambda x: ((x - x.mean()) / x.std()).fillna(0))
+    model = EBERClassifier(epochs=20, random_state=0).fit(X, table["sepsis"], environments=table["hospital"])
+    spread = next(diagnostic for diagnostic in model.diagnostics_ if diagnostic.key == SPREAD)
+    assert 0.15 < spread.value < 0.6
+    assert not spread.alarming
+
+
+def test_a_fit_that_was_far_too_short_is_seen_and_told_to_go_on():
+    with pytest.warns(FitWarning) as caught:
+        EBERClassifier(epochs=1, random_state=0).fit(rows.X, rows.y, environments=rows.environments)
+    assert any("--epochs" in str(warning.message) for warning in caught)
 
 
 def test_a_posterior_that_has_collapsed_is_seen(good):

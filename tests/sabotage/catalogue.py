@@ -9,6 +9,7 @@ from tests.sabotage import (
     memory,
     numbers,
     own_methods,
+    page,
     refusals,
     saved_models,
     statistics,
@@ -32,6 +33,7 @@ SECTIONS = (
     numbers,
     statistics,
     surroundings,
+    page,
     tuning,
     advice,
 )

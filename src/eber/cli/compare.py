@@ -12,6 +12,7 @@ from eber.cli.options import (
     METHODS_HELP,
     Drop,
     EnvironmentColumn,
+    Epochs,
     Features,
     Label,
     Quick,
@@ -50,6 +51,7 @@ def compare(
     drop: Drop = None,
     features: Features = None,
     quick: Quick = False,
+    epochs: Epochs = None,
     fit: Annotated[bool, typer.Option("--fit", help="Then fit the advised method on all rows and save it.")] = False,
     out_model: Annotated[Path, typer.Option("--out-model", help="Folder for the model of --fit.")] = Path("model"),
 ) -> None:
@@ -73,6 +75,7 @@ def compare(
         drop=columns_named(drop, table),
         features=columns_named(features, table) if features else None,
         quick=quick,
+        epochs=epochs,
         progress=True,
         command=typed(),
     )

@@ -11,6 +11,7 @@ import typer
 from eber.cli.options import (
     Drop,
     EnvironmentColumn,
+    Epochs,
     Features,
     Label,
     Quick,
@@ -34,6 +35,7 @@ def fit(
     drop: Drop = None,
     features: Features = None,
     quick: Quick = False,
+    epochs: Epochs = None,
     scores: Annotated[bool, typer.Option(help="Measure leave-one-environment-out scores for the model card.")] = True,
     results: Annotated[
         Path | None,
@@ -60,6 +62,7 @@ def fit(
             drop=columns_named(drop, table),
             features=columns_named(features, table) if features else None,
             quick=quick,
+            epochs=epochs,
             scores=scores,
             results=results,
             progress=True,

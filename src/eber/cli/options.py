@@ -30,6 +30,16 @@ Quick = Annotated[
     bool, typer.Option("--quick", help="Shorter training and fixed settings, nothing is tuned: a first look.")
 ]
 
+Epochs = Annotated[
+    int | None,
+    typer.Option(
+        "--epochs",
+        min=1,
+        help="Passes over the training rows of a fit; about 1500 gradient steps when not given (500 with --quick).",
+        show_default=False,
+    ),
+]
+
 
 def columns_named(given: list[str] | None, table: Path) -> list[str]:
     """Column names as given; one that is no column of the table may be several, separated by commas."""

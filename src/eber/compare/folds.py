@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eber.io.text import natural_order
+
 MIN_ROWS = 20
 MAX_FOLDS = 20
 MAX_SHOWN = 5
@@ -58,8 +60,9 @@ def plan_folds(y: NDArray[Any], environments: NDArray[Any], max_folds: int = MAX
             f"{len(names)} environments are held out in {len(candidates)} folds of whole environments, not one by one."
         )
     else:
-        candidates = {str(name): (str(name),) for name in names[counts >= MIN_ROWS]}
-        small = [str(name) for name in names[counts < MIN_ROWS]]
+        large = sorted((str(name) for name in names[counts >= MIN_ROWS]), key=natural_order)
+        candidates = {name: (name,) for name in large}
+        small = sorted((str(name) for name in names[counts < MIN_ROWS]), key=natural_order)
         if small and counts[counts < MIN_ROWS].sum() >= MIN_ROWS and len(small) < len(names):
             candidates[f"{len(small)} small environments"] = tuple(small)
             remarks.append(f"{first_few(small)}: fewer than {MIN_ROWS} rows each, held out together.")
@@ -103,7 +106,7 @@ def _deal(names: NDArray[Any], counts: NDArray[np.int64], n_folds: int) -> dict[
         smallest = int(rows.argmin())
         members[smallest].append(str(names[j]))
         rows[smallest] += counts[j]
-    return {_fold_name(k, fold): tuple(sorted(fold)) for k, fold in enumerate(members, start=1)}
+    return {_fold_name(k, fold): tuple(sorted(fold, key=natural_order)) for k, fold in enumerate(members, start=1)}
 
 
 def _fold_name(number: int, members: list[str]) -> str:

@@ -38,10 +38,13 @@ class Effort:
         Gradient steps to aim at. Small tables are passed over 50 times at most, large ones three times at least.
     search_folds : int
         Folds of whole training environments, at most, by which settings are chosen; zero for fixed settings.
+    passes : int, optional
+        Passes over the rows, in place of those that `steps` asks for.
     """
 
     steps: int = 1500
     search_folds: int = MAX_FOLDS
+    passes: int | None = None
 
     @property
     def searches(self) -> bool:
@@ -61,6 +64,8 @@ class Effort:
 
     def epochs(self, n_rows: int) -> int:
         """Passes over so many rows."""
+        if self.passes is not None:
+            return self.passes
         return int(np.clip(round(self.steps * BATCH_SIZE / n_rows), MIN_EPOCHS, MAX_EPOCHS))
 
 

@@ -15,6 +15,7 @@ from eber.compare.running import comparison
 from eber.compare.suspicions import Suspicion
 from eber.io.checksummed_json import encode_checksummed, read_checksummed
 from eber.io.files import write_atomically
+from eber.io.text import natural_order
 from eber.runs.results import Results, load_results
 from eber.runs.runner import GIVE_COMMAND_AGAIN, RUN_FILE
 from eber.runs.spec import Experiment
@@ -73,11 +74,12 @@ class ComparisonRecord:
     notes: Sequence[str]
     suspicions: Sequence[Suspicion]
     data: str = ""
+    passes: int | None = None
 
     @property
     def effort(self) -> Effort:
         """How much work went into a fit."""
-        return Effort(self.steps, self.search_folds)
+        return Effort(self.steps, self.search_folds, self.passes)
 
     @property
     def experiment(self) -> Experiment:
@@ -127,7 +129,7 @@ def record_comparison(
 ) -> ComparisonRecord:
     """What is about to be compared."""
     counts: dict[str, dict[str, int]] = {}
-    for name in np.unique(table.environments):
+    for name in sorted(set(table.environments.tolist()), key=lambda name: natural_order(str(name))):
         labels, numbers = np.unique(table.y[table.environments == name], return_counts=True)
         counts[str(name)] = {str(label): int(number) for label, number in zip(labels, numbers, strict=True)}
     content: dict[str, Any] = {
@@ -148,5 +150,6 @@ def record_comparison(
         "notes": list(table.notes),
         "suspicions": list(suspicions),
         "data": table.fingerprint,
+        "passes": effort.passes,
     }
     return ComparisonRecord(**content)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eber.compare.importance import column_importance
 from eber.compare.methods import POOL_MEMBERS, Effort, fit_method
 from eber.estimators import EBERClassifier
 from eber.estimators.explanation import Explanation
@@ -58,6 +59,7 @@ def comparison(
             "search_folds": effort.search_folds,
             "candidates": all_default_candidates() if effort.searches else "",
             "held_out": "[]",
+            **({} if effort.passes is None else {"passes": effort.passes}),
         },
         settings={fold: {"held_out": json.dumps(list(members))} for fold, members in folds.items()},
         methods=default_methods(),
@@ -78,7 +80,7 @@ def run_cell(cell: Cell) -> CellResult | Steps[CellResult]:
     assert cell.data_dir is not None
     table = _read(cell.data_dir, p["label"], p["environment"], p["drop"], p["features"], cell.data)
     held = np.isin(table.environments, json.loads(p["held_out"]))
-    effort = Effort(p["steps"], p["search_folds"])
+    effort = Effort(p["steps"], p["search_folds"], p.get("passes"))
     if set(cell.parts) == set(POOL_MEMBERS):
         return pool_of(table, held, cell.parts)
     return evaluate_fold(table, held, cell.method, cell.seed, effort)
@@ -116,6 +118,7 @@ def evaluate_fold(
         adapted, more = _look_inside(classifier, explanation, y, seed)
         scores[ADAPTED] = adapted
         arrays |= more
+    arrays |= column_importance(classifier.predict_proba, X_test, arrays["label"], preprocessing)
     return CellResult(scores, {MAIN: fitted.seconds}, arrays)
 
 

@@ -31,12 +31,17 @@ class Quantity:
         None for a number that is neither good nor bad (a time, a chosen weight): nothing is then tested or set in bold.
     format_spec : str
         How a value is printed.
+    full_name, meaning : str
+        What the label stands for, and what the number says, in words for those who do not work with it every day;
+        empty where the label says it all.
     """
 
     name: str
     label: str
     higher_is_better: bool | None
     format_spec: str = ".3f"
+    full_name: str = ""
+    meaning: str = ""
 
     def format(self, value: float) -> str:
         """The value as text; a dash where there is none."""
@@ -188,12 +193,61 @@ def expected_calibration_error(y_true: ArrayLike, proba: ArrayLike, classes: Arr
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
-        Metric(name="nll", label="NLL", higher_is_better=False, function=negative_log_likelihood),
-        Metric(name="accuracy", label="Accuracy", higher_is_better=True, function=accuracy),
-        Metric(name="ece", label="ECE", higher_is_better=False, function=expected_calibration_error),
-        Metric(name="brier", label="Brier", higher_is_better=False, function=brier_score),
-        Metric(name="auroc", label="AUROC", higher_is_better=True, function=auroc),
-        Metric(name="auprc", label="AUPRC", higher_is_better=True, function=auprc),
+        Metric(
+            name="nll",
+            label="NLL",
+            higher_is_better=False,
+            function=negative_log_likelihood,
+            full_name="negative log-likelihood",
+            meaning="How surprised a method is by what really happened, on average over rows: minus the logarithm of "
+            "the probability that it gave to the true class. 0 is certainty that was always right, 0.69 is a coin for "
+            "two classes, and being sure and wrong is what costs most.",
+        ),
+        Metric(
+            name="accuracy",
+            label="Accuracy",
+            higher_is_better=True,
+            function=accuracy,
+            full_name="share of rows that are called right",
+            meaning="The class with the highest probability is compared with the true one. Where one class is rare, "
+            "calling every row the other class already looks accurate.",
+        ),
+        Metric(
+            name="ece",
+            label="ECE",
+            higher_is_better=False,
+            function=expected_calibration_error,
+            full_name="expected calibration error",
+            meaning="How far promised probabilities are from what came, on average: of rows that were promised about "
+            "30 %, about 30 % should have the event. 0.05 is to be off by five percentage points.",
+        ),
+        Metric(
+            name="brier",
+            label="Brier",
+            higher_is_better=False,
+            function=brier_score,
+            full_name="Brier score",
+            meaning="Mean squared distance between the probability and what happened (1 or 0). 0 is perfect, and for "
+            "two classes saying 50 % every time gives 0.25.",
+        ),
+        Metric(
+            name="auroc",
+            label="AUROC",
+            higher_is_better=True,
+            function=auroc,
+            full_name="area under the receiver operating characteristic curve, also called c-statistic",
+            meaning="The chance that a row with the event gets a higher probability than one without. 0.5 is no better "
+            "than drawing lots, 1 is perfect order; it does not say whether the probabilities themselves are right.",
+        ),
+        Metric(
+            name="auprc",
+            label="AUPRC",
+            higher_is_better=True,
+            function=auprc,
+            full_name="area under the precision-recall curve",
+            meaning="The share of true alarms among all alarms, averaged over every possible alarm level. Drawing lots "
+            "gives the share of rows with the event, so it can only be compared where that share is alike.",
+        ),
     )
 }
 

@@ -24,6 +24,12 @@ def file_name(text: str, between: str = "-") -> str:
     return re.sub(rf"[^A-Za-z0-9._={between}]+", between, text)
 
 
+def natural_order(name: str) -> list[tuple[int, int, str]]:
+    """A key for sorting names as people do: s 2 before s 10."""
+    parts = re.findall(r"\d+|\D+", name)
+    return [(0, int(part), part) if part.isdecimal() else (1, 0, part) for part in parts]
+
+
 def count(number: int, noun: str) -> str:
     """1 seed, 2 seeds."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -21,6 +21,11 @@ MIN_ROWS, MAX_ROWS, MAX_ELEMENTS = 256, 2048, 1 << 21
 """Diagnostics look at no more training rows than this, and with many environments at fewer, so that arrays stay within
 MAX_ELEMENTS; the rows are drawn evenly."""
 COLLAPSE_DRAWS = 16
+COLLAPSED_LATENT, UNINFORMED_LATENT = 0.95, 0.75
+"""NLL of labels given z, as a share of their entropy: above the first, z says nothing; above the second, little."""
+MIN_SPREAD, MIN_SPREAD_UNINFORMED = 0.15, 0.6
+"""Of mu over environments, in units of sigma. Environments that are alike overlap in good fits too, and z then still
+tells the label; where it says little about that as well, more is asked for."""
 
 NAMES = {
     "mean_environment_entropy": "entropy of the mean p(e|x)",
@@ -177,7 +182,7 @@ def _collapse_sign(module: EBERNetworks, mu: Tensor, sigma: Tensor, y: Tensor, e
     return _high(
         "latent_label_nll",
         float(nll),
-        0.95 * float(entropy(prevalence)),
+        COLLAPSED_LATENT * float(entropy(prevalence)),
         "the posterior has collapsed: the latent says hardly more about the label than its prevalence does, and so "
         "will predictions. Train longer, lower learning_rate, or check that x says anything about y.",
     )
@@ -190,13 +195,15 @@ def _component_signs(module: EBERNetworks, theta: Tensor, y: Tensor, e: Tensor) 
     signs = [_collapse_sign(module, mu, sigma, y, e)]
     if module.n_environments > 1:
         spread = mu.std(2, correction=0) / sigma.mean(2)  # (L, K, B)
+        uninformed = signs[0].value > UNINFORMED_LATENT / COLLAPSED_LATENT * signs[0].threshold
         signs.append(
             _low(
                 "environment_spread",
                 float(spread.amax(0).mean()),
-                0.6,
-                "the components of different environments overlap: the latent does not tell environments apart. Train "
-                "longer or check that environments differ in what x shows.",
+                MIN_SPREAD_UNINFORMED if uninformed else MIN_SPREAD,
+                "the latent hardly changes from one environment to another: the training was too short for these data, "
+                "or the rows too few. Train longer (--epochs, or without --quick; in Python epochs), or collect more "
+                "rows.",
             )
         )
     if module.bounds is not None:

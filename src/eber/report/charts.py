@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 from markupsafe import Markup
+from numpy.typing import NDArray
 from plotly.offline import get_plotlyjs
 
 from eber.report.figures import INK, PALETTE
@@ -32,6 +34,10 @@ SYMBOLS = {
 """Marks, as plotly calls them and as text has them: colour is never the only thing that tells two series apart."""
 MAX_NAME = 26
 """Longer names would leave no room for the chart; hovering shows them whole."""
+
+MAX_WRITTEN = 12
+"""Columns for which a heat map has room to write its values, and a table to stand side by side."""
+HEAT_ROW = 30
 
 
 @dataclass(frozen=True)
@@ -95,6 +101,95 @@ def new_figure(height: int, **layout: Any) -> go.Figure:
     figure.update_yaxes(automargin=True, zeroline=False, title_standoff=8, title_font_size=13)
     figure.update_layout(**layout)
     return figure
+
+
+def heat_map(
+    name: str,
+    matrix: NDArray[np.float64],
+    *,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    titles: tuple[str, str],
+    value: str,
+    shades: Sequence[tuple[float, str]],
+    limits: tuple[float, float],
+    alternative: str,
+    marks: Sequence[Sequence[str]] | None = None,
+    digits: int = 2,
+) -> Chart:
+    """A matrix as shades of the page's own ground, so that it suits a light page as well as a dark one.
+
+    Parameters
+    ----------
+    name : str
+    matrix : array of shape (rows, columns)
+        NaN where there is nothing to show.
+    rows, columns : sequence of str
+    titles : tuple of str
+        What rows and columns are.
+    value : str
+        What the numbers are.
+    shades : sequence of (share, colour)
+        Half transparent, so that the page's text can be read on all of them.
+    limits : tuple of float
+        Values of the first shade and the last.
+    alternative : str
+        What it shows, for those who cannot see it.
+    marks : optional
+        A text behind each value that is written.
+    digits : int
+        After the point of each value that is written.
+    """
+    few = len(columns) <= MAX_WRITTEN
+    figure = new_figure(150 + HEAT_ROW * len(rows))
+    figure.add_heatmap(
+        z=matrix,
+        x=list(range(len(columns))),
+        y=list(range(len(rows))),
+        customdata=[[f"{plain(row)}, {plain(column)}" for column in columns] for row in rows],
+        text=[[""] * len(columns) for _ in rows] if marks is None else marks,
+        zmin=limits[0],
+        zmax=limits[1],
+        colorscale=list(shades),
+        colorbar={"title": {"text": value, "side": "right", "font": {"size": 13}}, "thickness": 12},
+        texttemplate=f"%{{z:.{digits}f}}%{{text}}" if few else "%{text}",
+        hovertemplate="%{customdata}: %{z:.3f}<extra></extra>",
+        hoverongaps=False,
+        xgap=2,
+        ygap=2,
+    )
+    rows_on(figure, rows)
+    figure.update_xaxes(
+        tickmode="array",
+        tickvals=list(range(len(columns))),
+        ticktext=[label(column) for column in columns],
+        tickangle=-40 if few else -90,
+        tickfont_size=13 if few else 10,
+        showgrid=False,
+        title_text=titles[1],
+    )
+    figure.update_yaxes(title_text=titles[0])
+    heads, lines = _matrix_lines(matrix, rows, columns, titles, value)
+    return Chart(name, figure, alternative, heads, lines)
+
+
+def _matrix_lines(
+    matrix: NDArray[np.float64], rows: Sequence[str], columns: Sequence[str], titles: tuple[str, str], value: str
+) -> tuple[tuple[str, ...], list[list[str]]]:
+    """The matrix as a table; one with many columns goes down the page, where there is room, and not across."""
+    if len(columns) <= MAX_WRITTEN:
+        lines = [
+            [row, *("–" if np.isnan(entry) else f"{entry:z.3f}" for entry in entries)]
+            for row, entries in zip(rows, matrix, strict=True)
+        ]
+        return (titles[0].capitalize(), *columns), lines
+    lines = [
+        [row, column, f"{entry:z.3f}"]
+        for row, entries in zip(rows, matrix, strict=True)
+        for column, entry in zip(columns, entries, strict=True)
+        if not np.isnan(entry)
+    ]
+    return (titles[0].capitalize(), titles[1].capitalize(), value), lines
 
 
 def rows_on(figure: go.Figure, names: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ from eber.compare.suspicions import Suspicion
 from eber.evaluation.intervals import within_range
 from eber.evaluation.metrics import Metric, expected_calibration_error
 from eber.report.environment_charts import mean_uncertainty
-from eber.report.held_out import EBER, HeldOut
+from eber.report.held_out import HeldOut
 
 CHANCE_DRAWS = 20
 BEYOND_CHANCE = 1.5
@@ -129,27 +129,6 @@ def suspicion(found: Sequence[Suspicion]) -> str:
     return (
         "Nothing was found: no identical rows and no known subjects shared between environments, no column that gives "
         "the label or the environment away, no environment far smaller than the others."
-    )
-
-
-def adaptation(summary: ComparisonSummary) -> str:
-    """Whether adapting EBER to the held-out rows would have helped, in a sentence."""
-    plain = next((row for row in summary.rows if row.method == EBER), None)
-    if summary.adapted is None or plain is None:
-        return ""
-    metric = summary.metric
-    before, after = plain.means[metric.name], summary.adapted.means[metric.name]
-    if math.isnan(before) or math.isnan(after):
-        return ""
-    changed = sum(
-        metric.is_better(scores[metric.name], plain.by_fold[fold][metric.name])
-        for fold, scores in summary.adapted.by_fold.items()
-        if fold in plain.by_fold
-    )
-    return (
-        f"With the mixture of environments re-estimated from the held-out rows, without their labels (--adapt), EBER's "
-        f"mean {metric.label} goes from {metric.format(before)} to {metric.format(after)}; it is better in {changed} "
-        f"of {len(summary.adapted.by_fold)} held-out environments."
     )
 
 

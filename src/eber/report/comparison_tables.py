@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich import box
@@ -18,6 +18,8 @@ from eber.runs.spec import SECONDS
 MISSING = "–"
 TERMINAL_METRICS = ("nll", "accuracy", "ece", "auroc")
 """As many as 120 columns hold."""
+MAX_METHODS = 12
+"""Methods that have a column each on the page; more would need a scrollbar."""
 
 
 def ranking(summary: ComparisonSummary, metrics: Iterable[str]) -> tuple[list[str], list[list[str]]]:
@@ -67,13 +69,19 @@ def ranking_caption(summary: ComparisonSummary) -> str:
     return " ".join(parts)
 
 
-def fold_table(summary: ComparisonSummary) -> list[dict[str, Any]]:
-    """One line for each held-out fold: every method's score, with the best method of the fold marked."""
+def shown_methods(summary: ComparisonSummary) -> list[MethodSummary]:
+    """The methods that stand side by side in a table: as many as there is room for, the advised one among them."""
+    first = list(summary.rows[:MAX_METHODS])
+    return first if summary.recommended in first else [*first[:-1], summary.recommended]
+
+
+def fold_table(summary: ComparisonSummary, rows: Sequence[MethodSummary]) -> list[dict[str, Any]]:
+    """One line for each held-out fold: the score of each of these methods, with the best of them marked."""
     metric = summary.metric
     pick = max if metric.higher_is_better else min
     lines = []
     for fold in summary.folds:
-        values = [row.by_fold.get(fold, {}).get(metric.name, math.nan) for row in summary.rows]
+        values = [row.by_fold.get(fold, {}).get(metric.name, math.nan) for row in rows]
         known = [value for value in values if not math.isnan(value)]
         best = metric.format(pick(known)) if known else ""
         entries = [{"text": metric.format(value), "best": metric.format(value) == best} for value in values]

@@ -7,65 +7,42 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from eber.report.charts import SYMBOLS, Chart, label, new_figure, plain, rows_on
+from eber.io.text import natural_order
+from eber.report.charts import SYMBOLS, Chart, heat_map, label, new_figure, plain, rows_on
 from eber.report.figures import PALETTE
 from eber.report.held_out import HeldOut
 
 MAX_SHOWN = 40
 """Environments that a heat map can name."""
-MAX_WRITTEN = 12
-"""Environments that a heat map has room to write its values for."""
 MAX_PANELS = 12
 ROW_HEIGHT = 30
 MAX_TITLE = 18
-HEAT = ((0.0, "#7f7d78"), (0.33, "#a69d75"), (0.66, "#d3c164"), (1.0, "#fee838"))
-"""The upper half of cividis, on all of which black can be read."""
+HEAT = ((0.0, "rgba(31,119,214,0.06)"), (1.0, "rgba(31,119,214,0.6)"))
+"""Shades of the page's own ground: on all of them its text can be read, in light and dark."""
 
 
 def resemblance_chart(held: HeldOut) -> Chart | None:
     """Mean p(e|x) of each held-out fold over the training environments; None where there are too many to name."""
     folds = list(held.eber)
-    names = sorted({str(name) for arrays in held.eber.values() for name in arrays["environments"]})
+    found = {str(name) for arrays in held.eber.values() for name in arrays["environments"]}
+    names = sorted(found, key=natural_order)
     if not folds or len(names) > MAX_SHOWN:
         return None
     matrix = np.full((len(folds), len(names)), np.nan)
     for i, arrays in enumerate(held.eber.values()):
         matrix[i, [names.index(str(name)) for name in arrays["environments"]]] = arrays["p_e"]
-    few = len(names) <= MAX_WRITTEN
-    figure = new_figure(150 + ROW_HEIGHT * len(folds))
-    figure.add_heatmap(
-        z=matrix,
-        x=list(range(len(names))),
-        y=list(range(len(folds))),
-        customdata=[[f"{plain(fold)} held out, {plain(name)}" for name in names] for fold in folds],
-        zmin=0,
-        zmax=float(np.nanmax(matrix)),
-        colorscale=HEAT,
-        textfont={"color": "#101010"},
-        colorbar={"title": {"text": "mean p(e|x)", "side": "right", "font": {"size": 13}}, "thickness": 12},
-        texttemplate="%{z:.2f}" if few else None,
-        hovertemplate="%{customdata}: %{z:.3f}<extra></extra>",
-        hoverongaps=False,
-        xgap=1,
-        ygap=1,
-    )
-    rows_on(figure, folds)
-    figure.update_xaxes(
-        tickmode="array",
-        tickvals=list(range(len(names))),
-        ticktext=[label(name) for name in names],
-        tickangle=-40 if few else -90,
-        tickfont_size=13 if few else 10,
-        showgrid=False,
-        title_text="training environment",
-    )
-    figure.update_yaxes(title_text="held out")
     nearest = "; ".join(f"{fold} resembles {names[int(np.nanargmax(matrix[i]))]} most" for i, fold in enumerate(folds))
-    lines = [
-        [fold, *("–" if np.isnan(value) else f"{value:.3f}" for value in row)]
-        for fold, row in zip(folds, matrix, strict=True)
-    ]
-    return Chart("resemblance", figure, f"Mean p(e|x): {nearest}.", ("Held out", *names), lines)
+    return heat_map(
+        "resemblance",
+        matrix,
+        rows=folds,
+        columns=names,
+        titles=("held out", "training environment"),
+        value="mean p(e|x)",
+        shades=HEAT,
+        limits=(0.0, float(np.nanmax(matrix))),
+        alternative=f"Mean p(e|x): {nearest}.",
+    )
 
 
 def latent_charts(held: HeldOut, classes: Sequence[str]) -> list[Chart]:

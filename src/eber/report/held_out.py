@@ -43,6 +43,14 @@ class HeldOut:
         parts = [part for fold in self.summary.folds for part in self.predictions(method, fold)]
         return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
+    def importance(self, method: str) -> dict[str, list[dict[str, NDArray[Any]]]]:
+        """Fold to what each seed kept of the columns' importance; empty where a folder was filled before it was."""
+        found = {
+            fold: [self.results.arrays(method, seed, fold) for seed in self.results.seeds(method, fold)]
+            for fold in self.summary.folds
+        }
+        return {fold: kept for fold, kept in found.items() if kept and all("importance" in arrays for arrays in kept)}
+
     @cached_property
     def eber(self) -> dict[str, dict[str, NDArray[Any]]]:
         """Fold to what EBER's first finished seed kept of it; empty where EBER was not among the methods."""

@@ -13,6 +13,7 @@ from eber.evaluation.wording import format_interval, format_p, format_signed
 from eber.io.files import write_atomically
 from eber.report.alike_warnings import alike_warnings
 from eber.report.figures import inline_svg, save_figure
+from eber.report.glossary import Term, measures
 from eber.report.holdout_figure import draw_holdouts
 from eber.report.holdout_tables import holdouts_as_latex, holdouts_as_markdown, lay_out_advantages, lay_out_holdouts
 from eber.report.markdown import inline_markup
@@ -87,19 +88,40 @@ def _render(
     figures: Sequence[_Picture],
 ) -> str:
     experiment = results.experiment
+    discussion, warnings, terms = _discussion(results), _warnings(results), measures(experiment.columns.values())
     return render(
         "page.html",
         experiment=experiment,
+        entries=_contents(
+            sections, holdouts, {"Figures": figures, "Discussion": discussion, "Warnings": warnings}, terms
+        ),
         description=_paragraphs(experiment.description),
-        discussion=_discussion(results),
+        discussion=discussion,
         sections=sections,
         holdouts=holdouts,
         figures=figures,
-        warnings=_warnings(results),
+        warnings=warnings,
+        terms=terms,
         parameters=_parameters(results),
         settings={section["setting"]: experiment.settings[section["setting"]] for section in sections},
         run=results.run,
     )
+
+
+def _contents(
+    sections: Sequence[Mapping[str, Any]],
+    holdouts: Sequence[Mapping[str, Any]],
+    parts: Mapping[str, Sequence[Any]],
+    terms: Sequence[Term],
+) -> list[tuple[str, str]]:
+    """Name and title of every section of the page."""
+    return [
+        *((f"setting-{j}", section["setting"]) for j, section in enumerate(sections, start=1)),
+        *((f"holdouts-{j}", section["title"]) for j, section in enumerate(holdouts, start=1)),
+        *((title.lower(), title) for title, content in parts.items() if content),
+        ("how", "How to reproduce this"),
+        *([("words", "Words of this page")] if terms else []),
+    ]
 
 
 def _discussion(results: Results) -> list[Markup]:

@@ -10,7 +10,7 @@ from scipy import stats
 from eber.compare.summary import ComparisonSummary
 from eber.evaluation.intervals import half_width, within_range
 from eber.evaluation.metrics import Metric, reliability
-from eber.report.charts import QUIET, SYMBOLS, Chart, new_figure, plain, rows_on
+from eber.report.charts import QUIET, SYMBOLS, Chart, label, new_figure, plain, rows_on
 from eber.report.figures import PALETTE
 from eber.report.held_out import HeldOut
 
@@ -107,17 +107,20 @@ def fold_chart(held: HeldOut) -> Chart:
 
 
 def calibration_charts(held: HeldOut, classes: list[str]) -> list[Chart]:
-    """A calibration curve for each method, over the held-out rows of all folds and seeds."""
+    """A calibration curve for each method, the advised one first, over the held-out rows of all folds and seeds."""
     charts = []
+    advised = held.summary.recommended
     what = f"p({plain(classes[1])})" if len(classes) == 2 else "confidence"
-    for j, row in enumerate(held.summary.rows):
+    for j, row in enumerate(sorted(held.summary.rows, key=lambda row: row is not advised)):
         labels, proba = held.pooled(row.method)
         curve = reliability(labels, proba, np.arange(proba.shape[1]))
         known = curve.count > 0
         count, promised, observed = curve.count[known], curve.promised[known], curve.observed[known]
         events = np.round(observed * count).astype(int)
         bounds = [stats.binomtest(k, n).proportion_ci() for k, n in zip(events.tolist(), count.tolist(), strict=True)]
-        figure = new_figure(250, title={"text": row.method, "font": {"size": 14}, "x": 0, "xref": "paper", "y": 0.98})
+        figure = new_figure(
+            250, title={"text": label(row.method), "font": {"size": 14}, "x": 0, "xref": "paper", "y": 0.98}
+        )
         figure.update_layout(showlegend=False, margin_t=32)
         figure.add_scatter(
             x=[0, 1], y=[0, 1], mode="lines", hoverinfo="skip", line={"dash": "dot", "width": 1, "color": QUIET}

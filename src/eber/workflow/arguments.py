@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,10 @@ FRAME_FILE = "table.parquet"
 """The rows of a frame in an output folder, for the worker processes and for going on after an interruption."""
 
 
-def effort_of(quick: bool) -> Effort:
+def effort_of(quick: bool, epochs: int | None) -> Effort:
     """The effort that was asked for."""
-    return methods.QUICK if quick else methods.THOROUGH
+    effort = methods.QUICK if quick else methods.THOROUGH
+    return effort if epochs is None else replace(effort, passes=whole_number(epochs, "epochs", 1))
 
 
 def results_folder(table: Any) -> Path:

@@ -56,6 +56,7 @@ def compare_table(
     drop: str | Iterable[str] = (),
     features: str | Iterable[str] | None = None,
     quick: bool = False,
+    epochs: int | None = None,
     progress: bool | Progress = False,
     command: str = "",
 ) -> TableComparison:
@@ -86,6 +87,8 @@ def compare_table(
     quick : bool
         Shorter training and fixed settings: a first look. Otherwise every method's settings are chosen in the same way,
         by leaving training environments out.
+    epochs : int, optional
+        Passes over the training rows of a fit; otherwise as many as about 1500 gradient steps need (500 when quick).
     progress : bool or Progress
         Whether to say on standard error what is decided and how far the run is. It is kept in the result in any case.
     command : str
@@ -96,7 +99,7 @@ def compare_table(
     TableComparison
         Also when some fits failed, or Ctrl-C came when others were finished: see its `failures` and `exit_status`.
     """
-    effort = effort_of(quick)
+    effort = effort_of(quick, epochs)
     find_metric(metric)
     chosen = [method.name for method in methods_named(names_of(methods, "methods") or default_methods())]
     whole_number(seeds, "seeds", 1)
@@ -125,6 +128,7 @@ def compare_table(
         drop=tuple(dropped),
         features=wanted,
         quick=quick,
+        epochs=epochs,
     )
     folder.mkdir(parents=True, exist_ok=True)
     with writing_outputs(folder):
@@ -167,6 +171,7 @@ def fit_command(record: ComparisonRecord, summary: ComparisonSummary, results: R
     for option, columns in (("--drop", record.drop), ("--features", record.features or ())):
         words += [word for column in columns for word in (option, column)]
     words += [] if record.effort.searches else ["--quick"]
+    words += [] if record.passes is None else ["--epochs", str(record.passes)]
     words += [] if results.folder == results_folder(table) else ["--results", str(results.folder)]
     return shlex.join([*words, "--out", MODEL_FOLDER])
 

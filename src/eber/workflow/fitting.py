@@ -42,6 +42,7 @@ def fit_table(
     drop: str | Iterable[str] = (),
     features: str | Iterable[str] | None = None,
     quick: bool = False,
+    epochs: int | None = None,
     scores: bool = True,
     results: str | Path | None = None,
     progress: bool | Progress = False,
@@ -66,6 +67,8 @@ def fit_table(
         Columns not to be used; or exactly those to be used.
     quick : bool
         Shorter training and fixed settings: a first look. Otherwise settings are chosen by leaving environments out.
+    epochs : int, optional
+        Passes over the training rows; see `compare_table`.
     scores : bool
         Measure leave-one-environment-out scores for the model card.
     results : str or Path, optional
@@ -79,7 +82,7 @@ def fit_table(
     TableModel
         With `predict_table` and `save`; `load_model` gives it again.
     """
-    effort = effort_of(quick)
+    effort = effort_of(quick, epochs)
     (declared,) = methods_named([find_method(method).name])
     chosen = declared.name
     check_savable(declared)
