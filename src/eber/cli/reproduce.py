@@ -7,15 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from eber.cli.options import METHODS_HELP, names_in, typed
 from eber.experiments.registry import EXPERIMENTS
-from eber.report.holdout_tables import holdouts_as_rich
-from eber.report.tables import as_rich
-from eber.runs.holdout_wording import caution, holdout_remarks
-from eber.runs.parameters import parse_assignments
-from eber.runs.wording import deviations, verdict
 
 if TYPE_CHECKING:
     from eber.workflow.reproduction import Reproduction
@@ -76,6 +70,7 @@ def reproduce(
     The output folder gets cells.csv, timings.csv, table.md, table.tex, the figures and report.html. A run that was
     stopped goes on where it was when the same command is given again.
     """
+    from eber.runs.parameters import parse_assignments
     from eber.workflow.reproducing import reproduce as reproduce_one
     from eber.workflow.reproducing import reproduce_all
 
@@ -110,6 +105,13 @@ def reproduce(
 
 def show(reproduction: Reproduction) -> None:
     """Print the tables of an experiment, ours beside the paper's, and what they say."""
+    from rich.console import Console
+
+    from eber.report.holdout_tables import holdouts_as_rich
+    from eber.report.tables import as_rich
+    from eber.runs.holdout_wording import caution, holdout_remarks
+    from eber.runs.wording import deviations, verdict
+
     console = Console(width=None if sys.stdout.isatty() else WIDTH)
     for setting in reproduction.summaries:
         console.print()
