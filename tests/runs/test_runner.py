@@ -232,7 +232,7 @@ def test_a_bar_survives_names_with_brackets() -> None:
     progress = BarProgress(stream)
     progress.begin(1, 0)
     progress.note("[/bold] is no markup here")
-    progress.finished(dataclasses.replace(TOY.plan(seeds=1)[0], setting="[/red]"), 0.0)
+    progress.finished(dataclasses.replace(TOY.plan(seeds=1)[0], circumstances="[/red]"), 0.0)
     progress.end()
     assert "[/bold] is no markup here" in stream.getvalue()
     assert "[/red]" in stream.getvalue()

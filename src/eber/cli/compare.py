@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,6 +19,8 @@ from eber.cli.options import (
     check_selection,
     columns_named,
     names_in,
+    stopped_by_the_user,
+    terminal,
     typed,
 )
 
@@ -32,7 +33,8 @@ def compare(
     label: Label,
     environment: EnvironmentColumn,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Output folder; results/NAME of the table when not given.")
+        Path | None,
+        typer.Option("--out", help="Output folder; results/NAME of the table when not given, NAME-quick with --quick."),
     ] = None,
     methods: Annotated[
         str, typer.Option(help=f"{METHODS_HELP}; all of these when not given.", show_default=False)
@@ -55,36 +57,39 @@ def compare(
     from eber.workflow.comparing import compare_table
 
     check_selection(quick, selection)
-    comparison = compare_table(
-        table,
-        label=label,
-        environment=environment,
-        out=out,
-        methods=names_in(methods),
-        seeds=seeds,
-        metric=metric,
-        jobs=jobs,
-        drop=columns_named(drop, table),
-        features=columns_named(features, table) if features else None,
-        quick=quick,
-        selection=selection,
-        progress=True,
-        command=typed(),
-    )
+    with stopped_by_the_user():
+        comparison = compare_table(
+            table,
+            label=label,
+            environment=environment,
+            out=out,
+            methods=names_in(methods),
+            seeds=seeds,
+            metric=metric,
+            jobs=jobs,
+            drop=columns_named(drop, table),
+            features=columns_named(features, table) if features else None,
+            quick=quick,
+            selection=selection,
+            progress=True,
+            command=typed(),
+        )
     show(comparison)
     raise typer.Exit(comparison.exit_status)
 
 
 def show(comparison: TableComparison) -> None:
     """Print the table of a comparison, what to use, and what is suspicious."""
-    from rich.console import Console
-
     from eber.report.comparison_tables import ranking_for_terminal
 
-    console = Console(width=None if sys.stdout.isatty() else 120)
+    console = terminal()
     console.print()
-    console.print(ranking_for_terminal(comparison.summary))
+    if comparison.record.caution:
+        console.print(comparison.record.caution, highlight=False, style="yellow")
+        console.print()
+    console.print(ranking_for_terminal(comparison.summary, console.width))
+    console.print()
     console.print(comparison.verdict, highlight=False, style="bold")
     for sentence in comparison.suspicions:
         console.print(f"- Suspicious: {sentence}", highlight=False, markup=False)
-    console.print(f"\nReport: {comparison.page}", highlight=False)
+    console.print(f"\nReport: {comparison.page}", highlight=False, soft_wrap=True)

@@ -18,6 +18,7 @@ from eber.cli.options import (
     TablePath,
     check_selection,
     columns_named,
+    stopped_by_the_user,
 )
 from eber.io.text import count
 from eber.methods import network_methods
@@ -40,7 +41,7 @@ def fit(
     from eber.workflow.fitting import fit_table
 
     check_selection(quick, selection)
-    with warnings.catch_warnings():
+    with stopped_by_the_user(), warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = _say_warning
         model = fit_table(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -18,7 +19,7 @@ from eber.model_selection import MAX_FOLDS, selection_folds
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.training import TrainingTable
 
-TIMED_STEPS = 40
+TIMED_STEPS, TIMED_PASSES = 40, 2
 TIMED_ROWS = 2000
 TIMED_TREES = 10
 WORKER_START = 4.0
@@ -26,7 +27,13 @@ WORKER_START = 4.0
 
 
 def expected_seconds(
-    table: TrainingTable, methods: Iterable[str], plan: FoldPlan, n_seeds: int, effort: Effort, jobs: int
+    table: TrainingTable,
+    methods: Iterable[str],
+    plan: FoldPlan,
+    n_seeds: int,
+    effort: Effort,
+    jobs: int,
+    finished: Mapping[str, int] | None = None,
 ) -> float:
     """Rough wall time of all fits: that of a short one, times how much more a whole one has to do.
 
@@ -34,6 +41,8 @@ def expected_seconds(
     ----------
     jobs : int
         Worker processes; more than there are fits or free processors do not help.
+    finished : mapping, optional
+        Method to the number of its results that are there already.
     """
     preprocessing = Preprocessing.fit(table.columns, table.schema)
     rng = np.random.default_rng(0)
@@ -41,6 +50,9 @@ def expected_seconds(
     n_train = len(table) * (1 - 1 / max(n_folds, 2))
     total, n_fits = 0.0, 0
     for method in methods:
+        missing = n_folds * n_seeds - (finished or {}).get(method, 0)
+        if not missing:
+            continue
         network = find_method(method).is_network
         size = TIMED_STEPS * BATCH_SIZE if network else TIMED_ROWS
         # Twice: the first fit of a method pays for imports and caches that no other pays for.
@@ -50,8 +62,10 @@ def expected_seconds(
             seconds *= fits_of(method, table, effort) * steps / np.ceil(n_timed / BATCH_SIZE)
         else:
             seconds *= max(1.0, n_train / n_timed)
-        total += seconds * n_folds * n_seeds
-        n_fits += n_folds * n_seeds
+        total += seconds * missing
+        n_fits += missing
+    if not n_fits:
+        return 0.0
     workers = min(jobs, n_fits)
     return WORKER_START + total / workers * _crowding(workers)
 
@@ -79,23 +93,37 @@ def fits_of(method: str, table: TrainingTable, effort: Effort) -> int:
 def _time_short_fit(
     table: TrainingTable, preprocessing: Preprocessing, method: str, size: int, rng: np.random.Generator
 ) -> tuple[float, int]:
-    """Seconds that a fit of one pass takes, and the rows that it was timed on."""
+    """Seconds that a pass over some rows takes, or that trees and the like take to fit them; and how many rows.
+
+    Of the processor, not of the clock: what else the machine does is reckoned with once, by `_crowding`.
+    """
     rows = _sample_rows(table, size, rng)
     X, y = preprocessing.transform(table.columns.select(rows)), table.y[rows]
     e = table.environments[rows]
-    classifier = build(method, 0, epochs=1, n_environments=len(np.unique(e)), penalty_weight=1.0)
     share = 1.0
+    if find_method(method).is_network:  # more passes, less what a fit costs before and after them
+        seconds = [_time_fit(_short(method, passes, e), X, y, e) for passes in (1, 1 + TIMED_PASSES)]
+        return max(seconds[1] - seconds[0], 0.0) / TIMED_PASSES, len(rows)
+    classifier = _short(method, 1, e)
     if isinstance(classifier, HistGradientBoostingClassifier):  # tree after tree of the same cost
         share = TIMED_TREES / classifier.max_iter
         classifier.set_params(max_iter=TIMED_TREES)
-    start = time.perf_counter()
+    return _time_fit(classifier, X, y, e) / share, len(rows)
+
+
+def _short(method: str, passes: int, environments: np.ndarray) -> Any:
+    return build(method, 0, epochs=passes, n_environments=len(np.unique(environments)), penalty_weight=1.0)
+
+
+def _time_fit(classifier: Any, X: np.ndarray, y: np.ndarray, environments: np.ndarray) -> float:
+    start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a moment's fit has every sign of a bad one
         try:
-            fit_alone(classifier, X, y, e)
+            fit_alone(classifier, X, y, environments)
         except Exception:  # what is wrong with a method is said by its cells, which fail alone
-            return 0.0, len(rows)
-    return (time.perf_counter() - start) / share, len(rows)
+            return 0.0
+    return time.process_time() - start
 
 
 def _sample_rows(table: TrainingTable, size: int, rng: np.random.Generator) -> np.ndarray:

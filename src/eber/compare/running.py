@@ -63,6 +63,7 @@ def comparison(
         reference_method=default_methods()[0],
         run_cell=run_cell,
         seeds_together=5,
+        circumstances="{} held out",
         fingerprint=fingerprint,
     )
 

@@ -48,6 +48,8 @@ class Cell:
         Where the data files are. Not part of what the cell is: data may move.
     code : str
         Hash of the code of a method of the user's own; empty for the library's, whose version says as much.
+    circumstances : str
+        The setting as a reader of progress and errors knows it, such as "Ashford held out".
     """
 
     experiment: str
@@ -58,6 +60,7 @@ class Cell:
     data: str = ""
     data_dir: Path | None = field(default=None, compare=False)
     code: str = ""
+    circumstances: str = field(default="", compare=False)
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -83,7 +86,7 @@ class Cell:
         return "-".join([*(file_name(word, "_")[:40] for word in words), digest[:16]])
 
     def __str__(self) -> str:
-        return f"{self.method}, seed {self.seed}, setting {self.setting}"
+        return f"{self.method}, seed {self.seed}, {self.circumstances or f'setting {self.setting}'}"
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ NO_COLUMN = ""
 """A name that no column of an opened table has: here neither a label nor an environment is among them."""
 
 
-class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class TablePreprocessor(TransformerMixin, BaseEstimator):
     """Mixed columns to a matrix of numbers, by the rules of `eber fit`.
 
     Numeric columns are imputed by their median and standardised, yes/no columns become 0 and 1, ordered categories the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from eber.compare.folds import FoldPlan, plan_folds
 from eber.compare.methods import Effort
 from eber.compare.preview import expected_seconds, fits_of
-from eber.compare.record import ComparisonRecord, record_comparison
+from eber.compare.record import RECORD_FILE, ComparisonRecord, record_comparison
 from eber.compare.summary import summarise_comparison
 from eber.compare.suspicions import find_suspicions
 from eber.evaluation.metrics import find_metric
@@ -17,12 +18,14 @@ from eber.io.files import write_atomically
 from eber.io.text import count
 from eber.methods import default_methods, find_method
 from eber.report.comparison_page import write_comparison_page
+from eber.runs.ledger import Ledger
 from eber.runs.progress import Progress
 from eber.runs.results import load_results
 from eber.runs.runner import RunSummary, run, writing_outputs
+from eber.runs.spec import Experiment
 from eber.tables.files import TableFile, open_table
 from eber.tables.frames import is_path
-from eber.tables.training import TrainingTable, read_training_table
+from eber.tables.training import TrainingTable, fingerprint, read_training_table
 from eber.training import one_thread
 from eber.workflow.arguments import RESULTS, as_progress, call_text, effort_of, names_of, whole_number
 from eber.workflow.table_comparison import TableComparison
@@ -59,8 +62,8 @@ def compare_table(
         The column to be predicted, and the one that says where each row comes from.
     out : str or Path, optional
         Output folder: every score (cells.csv), a page to read (report.html), and for a DataFrame its rows
-        (table.parquet). By default results/NAME of a file, and results/table for a DataFrame. A comparison that was
-        stopped goes on where it was when the same call is made again.
+        (table.parquet). By default results/NAME of a file, and results/table for a DataFrame, with "-quick" behind it
+        for a quick look. A comparison that was stopped goes on where it was when the same call is made again.
     methods : str or iterable of str, optional
         Names, or "module:Class" for one of one's own; those of `eber.methods.default_methods` when not given.
     seeds : int
@@ -85,6 +88,7 @@ def compare_table(
     -------
     TableComparison
         Also when some fits failed, or Ctrl-C came when others were finished: see its `failures` and `exit_status`.
+        Where none was finished, KeyboardInterrupt is passed on.
     """
     effort = effort_of(quick, selection)
     find_metric(metric)
@@ -98,11 +102,17 @@ def compare_table(
     _say(listener, [*data.contents, *data.notes])
     plan = plan_folds(data.y, data.environments)
     _say(listener, plan.remarks)
-    folder = Path(out) if out is not None else RESULTS / _name(table)
-    if progress is not False:
-        _say(listener, _announcement(data, plan, chosen, seeds, effort, jobs, folder))
+    folder = Path(out) if out is not None else RESULTS / (_name(table) + ("-quick" if quick else ""))
     suspicions = find_suspicions(data, plan)
     record = record_comparison(data, plan, effort, metric, suspicions, drop=dropped, features=wanted)
+    if progress is not False:
+        finished = _finished(folder, record.experiment.with_methods(chosen)[0], chosen, seeds, fingerprint(file))
+        try:
+            _say(listener, _announcement(data, plan, chosen, seeds, effort, jobs, folder, finished))
+        except KeyboardInterrupt:
+            kept = f"{folder} is as it was" if folder.exists() else "nothing was written"
+            listener.note(f"Stopped before the first fit; {kept}.")
+            raise
     call = call_text(
         compare_table,
         table,
@@ -130,6 +140,8 @@ def compare_table(
         progress=listener,
         command=command or call,
     )
+    if summary.interrupted and not summary.computed + summary.reused:
+        raise KeyboardInterrupt  # there is nothing to report
     return reported_comparison(folder, record, summary)
 
 
@@ -169,16 +181,40 @@ def _keep_frame(file: TableFile, folder: Path) -> Path:
     return place
 
 
+def _finished(folder: Path, experiment: Experiment, methods: Sequence[str], seeds: int, data: str) -> Counter[str]:
+    """Of each method, how many results an output folder holds already."""
+    if not (folder / RECORD_FILE).exists():
+        return Counter()
+    ledger = Ledger(folder)
+    cells = (
+        experiment.cell(fold, method, seed, {}, data)
+        for fold in experiment.settings
+        for method in methods
+        for seed in range(seeds)
+    )
+    return Counter(cell.method for cell in cells if ledger.path(cell).exists())
+
+
 def _announcement(
-    data: TrainingTable, plan: FoldPlan, methods: Sequence[str], seeds: int, effort: Effort, jobs: int, folder: Path
+    data: TrainingTable,
+    plan: FoldPlan,
+    methods: Sequence[str],
+    seeds: int,
+    effort: Effort,
+    jobs: int,
+    folder: Path,
+    finished: Counter[str],
 ) -> list[str]:
     """What will be run, and about how long that takes."""
     with one_thread():
-        seconds = expected_seconds(data, methods, plan, seeds, effort, jobs)
+        seconds = expected_seconds(data, methods, plan, seeds, effort, jobs, finished)
+    there = finished.total()
+    before = f" {there} of them {'is' if there == 1 else 'are'} there already." if there else ""
+    takes = f"This takes {duration(seconds)} with {count(jobs, 'job')}." if seconds else "Nothing is left to be run."
     return [
         f"{len(data)} rows, {count(len(data.schema.features), 'feature')}, {len(set(data.environments))} environments. "
-        f"To be run: {_planned(methods, plan, seeds, data, effort)}.",
-        f"This takes {duration(seconds)} with {count(jobs, 'job')}. Output: {folder}",
+        f"To be run: {_planned(methods, plan, seeds, data, effort)}.{before}",
+        f"{takes} Output: {folder}",
     ]
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from eber.runs.joint_fits import run_alone
 from eber.runs.progress import Progress
 from eber.tables.files import open_table
 from eber.tables.model_card import describe
-from eber.tables.model_folder import TableModel, prepare_folder
+from eber.tables.model_folder import TABLE_FILE, TableModel, prepare_folder
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.training import TrainingTable, fingerprint, read_training_table
 from eber.training import one_thread
@@ -88,13 +89,11 @@ def fit_table(
     dropped, wanted = names_of(drop, "drop"), None if features is None else names_of(features, "features")
     data = read_training_table(file, label=label, environment=environment, drop=dropped, features=wanted)
     folder = None if out is None else Path(out)
-    if folder is not None:
-        prepare_folder(folder)  # rather now than after the fit
     listener = as_progress(progress)
-    for note in (*data.contents, *data.notes):
-        listener.note(note)
-    plan = _plan(data, listener) if scores else FoldPlan({}, ())
-    with one_thread():
+    with _folder_for(folder, listener), one_thread():
+        for note in (*data.contents, *data.notes):
+            listener.note(note)
+        plan = _plan(data, listener) if scores else FoldPlan({}, ())
         entries = _held_out_scores(data, plan, chosen, seed, effort, listener)
         preprocessing, fitted = _fit(data, chosen, seed, effort)
     remarks = [*plan.remarks, *filter(None, [effort.choice_of_weights([declared])])]
@@ -113,6 +112,27 @@ def load_model(folder: str | Path) -> TableModel:
     folder : str or Path
     """
     return TableModel.load(folder)
+
+
+@contextlib.contextmanager
+def _folder_for(folder: Path | None, listener: Progress) -> Iterator[None]:
+    """Have the folder ready before the fit, rather than find after it that it cannot be used.
+
+    A fit that ends otherwise than well leaves no empty folder; one that Ctrl-C ended says what is there.
+    """
+    made = folder is not None and not folder.exists()
+    if folder is not None:
+        prepare_folder(folder)
+    try:
+        yield
+    except BaseException as error:
+        if folder is not None and made and not any(folder.iterdir()):
+            folder.rmdir()
+        if isinstance(error, KeyboardInterrupt):
+            earlier = folder is not None and (folder / TABLE_FILE).exists()
+            there = f"{folder} holds the model that it held before" if earlier else "nothing was written"
+            listener.note(f"Stopped before the model was fitted; {there}.")
+        raise
 
 
 def _plan(data: TrainingTable, listener: Progress) -> FoldPlan:
