@@ -10,6 +10,7 @@ from tests.sabotage import (
     refusals,
     saved_models,
     statistics,
+    terminal,
     tuning,
     workflow,
     writes,
@@ -28,5 +29,6 @@ SECTIONS = (
     numbers,
     statistics,
     tuning,
+    terminal,
 )
 SABOTAGES = tuple(sabotage for section in SECTIONS for sabotage in section.SABOTAGES)

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eber.datasets.base import MultiEnvironmentData
 from eber.estimators.base import EnvironmentClassifier
+from eber.estimators.log_probabilities import LogProbabilitiesMixin
 from eber.estimators.members import average_of
 from eber.tuning.grids import Candidate, default_candidates
 from eber.tuning.left_out import (
@@ -33,7 +34,7 @@ MAX_FOLDS = 4
 """Folds of whole environments that a search takes by default: more cost more, and four tell settings apart."""
 
 
-class EnvironmentSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class EnvironmentSearch(LogProbabilitiesMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Settings chosen by how well they predict in training environments that the fit has not seen.
 
     Every candidate is fitted without some environments and judged by its NLL in them, each environment counting once.
