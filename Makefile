@@ -17,8 +17,25 @@ install: .venv/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test]'
 	touch $@
 
+# Both jobs, one after the other, in about a minute: the paper's simulation, and a table from comparison to predictions.
+TABLE := demo/hospitals.csv --label sepsis --environment hospital
+
 demo: install
-	$(BIN)/eber reproduce parametric --seeds 3 --out demo
+	@mkdir -p demo
+	@echo "1. The paper's main simulation: our figures, and the paper's below them"
+	@$(BIN)/eber reproduce parametric --seeds 2 --out demo/parametric
+	@printf '\n2. A table of your own: which method, a model, predictions for a hospital that nobody has seen\n'
+	@$(BIN)/eber example demo/hospitals.csv --rows 1300 --force > demo/example.txt
+	@$(BIN)/eber compare $(TABLE) --quick --out demo/comparison
+	@$(BIN)/eber fit $(TABLE) --quick --no-scores --out demo/model
+	@$(BIN)/eber predict demo/model demo/new_hospital.csv --out demo/predictions.csv --adapt
+	@printf '\n%s\n' \
+		'Open:  demo/comparison/report.html   which method, how sure, and what is suspicious in the data' \
+		'       demo/parametric/report.html   the simulation, with figures' \
+		'       demo/model/card.md            what the model was fitted on' \
+		'       demo/predictions.csv          probabilities, p(e|x) and uncertainty of 300 patients' \
+		'Type:  $(BIN)/eber compare YOUR.csv --label COLUMN --environment COLUMN --quick' \
+		'       $(BIN)/eber --help'
 
 lint: .venv/.installed-test
 	$(BIN)/ruff check .

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from eber.methods import Method, find_method, register_method
     from eber.tables.model_folder import TableModel
     from eber.tables.predictions import TablePredictions
+    from eber.tables.transformer import TablePreprocessor
     from eber.tuning.pool import EnvironmentPool
     from eber.tuning.recalibration import RecalibratedClassifier
     from eber.tuning.search import EnvironmentSearch
@@ -50,6 +51,7 @@ _HOMES = {
     "TableComparison": "eber.workflow.table_comparison",
     "TableModel": "eber.tables.model_folder",
     "TablePredictions": "eber.tables.predictions",
+    "TablePreprocessor": "eber.tables.transformer",
     "compare_table": "eber.workflow.comparing",
     "find_method": "eber.methods",
     "fit_table": "eber.workflow.fitting",
@@ -85,6 +87,7 @@ __all__ = [
     "TableComparison",
     "TableModel",
     "TablePredictions",
+    "TablePreprocessor",
     "VRExClassifier",
     "__version__",
     "compare_table",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
@@ -24,6 +24,9 @@ ELEMENTS_AT_ONCE = 1 << 20
 
 History = list[dict[str, float]]
 """The mean of the loss and of each of its terms in each pass."""
+
+EpochCallback = Callable[[int, Mapping[str, float]], object]
+"""Told the number of a pass, from 1, and the loss and its terms by name; something true ends the training."""
 
 
 @dataclass(frozen=True)
@@ -272,7 +275,7 @@ def train(
     data: Sequence[Batch],
     settings: TrainingSettings,
     generators: Sequence[torch.Generator],
-    on_epoch: Callable[[int, float], None] | None = None,
+    on_epoch: EpochCallback | None = None,
     weight_decays: Sequence[float] = (),
 ) -> list[History | NonFiniteLossError]:
     """Train modules of one shape side by side, in place.
@@ -282,7 +285,8 @@ def train(
     data : sequence of Batch
         All training rows of each module.
     on_epoch : callable, optional
-        Told the number of passes done and the mean loss of the last one.
+        Told the number of passes done, and the loss and its terms in the last one, means over modules; training ends
+        when it returns True.
     weight_decays : sequence of float, optional
         Decoupled weight decay of each module, not on biases; none without it.
 
@@ -310,8 +314,8 @@ def train(
             failures[s] = failures[s] or _first_failure(values[:, 0, s], before, settings)
         if all(failures):
             break
-        if on_epoch is not None:
-            on_epoch(epoch + 1, float(means[:, 0].mean()))
+        if on_epoch is not None and on_epoch(epoch + 1, dict(zip(result.names, means.mean(0).tolist(), strict=True))):
+            break
     failures = [earlier or last for earlier, last in zip(failures, trainer.finish(), strict=True)]
     for module in modules:
         module.eval()

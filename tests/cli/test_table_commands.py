@@ -50,8 +50,41 @@ def test_the_example_is_written_whole_and_not_over_something_else(
     table = pd.read_csv(path)
     assert table["hospital"].nunique() == 8
     assert table["lactate"].isna().any()
+    new = pd.read_csv(tmp_path / "new_hospital.csv")
+    assert list(new.columns) == [name for name in table.columns if name != "sepsis"]
+    assert not set(new["hospital"]) & set(table["hospital"])
+    assert not set(new["patient_id"]) & set(table["patient_id"])
     assert eber(monkeypatch, "example", path) == 2
     assert "exists" in capsys.readouterr().err
+    assert eber(monkeypatch, "example", path, "--force", "--seed", 1) == 0
+    assert not pd.read_csv(path).equals(table)
+
+
+def test_the_example_is_written_with_its_new_hospital_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = tmp_path / "new_hospital.csv"
+    mine.write_text("mine")
+    assert eber(monkeypatch, "example", tmp_path / "hospitals.csv") == 2
+    assert "new_hospital.csv exists" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["new_hospital.csv"]
+    assert mine.read_text() == "mine"
+    assert eber(monkeypatch, "example", mine, "--force") == 2
+    assert mine.read_text() == "mine"
+    mine.unlink()
+    written = []
+
+    def full(self: Path, content: bytes) -> int:
+        written.append(self)
+        if len(written) == 2:
+            raise OSError(28, "No space left on device")
+        return write_bytes(self, content)
+
+    write_bytes = Path.write_bytes
+    monkeypatch.setattr(Path, "write_bytes", full)
+    assert eber(monkeypatch, "example", tmp_path / "hospitals.csv") == 2
+    assert len(written) == 2
+    assert not list(tmp_path.iterdir())
 
 
 def test_fit_and_predict(

@@ -356,7 +356,7 @@ def test_colored_mnist_is_drawn_anew_under_each_seed(data_dir: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["all"], "colored-mnist, quasar, microbiome, sepsis read data files: say with --data"),
+        (["all"], "colored-mnist, quasar, microbiome, sepsis read data files: say by data (--data"),
         (["sepsis"], "sepsis reads data files"),
         (["all", "--methods", "EBER"], "belong to one experiment"),
         (["all", "--set", "epoch=1"], "No experiment has a parameter 'epoch'"),

@@ -65,11 +65,24 @@ def test_latex_has_balanced_rows_and_no_raw_symbols(summaries: list[Summary]) ->
     assert r"\label{tab:toy-shift-0-1}" in text
 
 
-@pytest.mark.parametrize("width", [60, 160])
-def test_the_terminal_shows_every_figure_whatever_its_width(summaries: list[Summary], width: int) -> None:
+@pytest.mark.parametrize("width", [40, 60, 80, 160])
+def test_on_a_terminal_columns_are_left_out_and_none_is_cut(summaries: list[Summary], width: int) -> None:
     console = Console(file=io.StringIO(), width=width)
-    console.print(as_rich(summaries[0]))
+    console.print(as_rich(summaries[0], width))
     text = console.file.getvalue()  # type: ignore[attr-defined]
     assert "…" not in text
+    assert max(map(len, text.splitlines())) <= width
     for label in ("Bayes-x", "V-REx", "paper", "0.319"):
         assert label in text
+    layout = lay_out(summaries[0])
+    first_line = next(line for line in text.splitlines() if line.startswith("EBER "))
+    shown = next(line for line in text.splitlines() if line.startswith("Method"))
+    assert layout.p_head in shown, "the test stays"
+    for head, entry in zip(layout.heads, layout.lines[1].entries, strict=True):
+        if head in shown:
+            assert entry.ours in first_line, "a column that is shown is whole"
+        else:
+            assert head in text.split("No room for: ")[1]
+    if width == 160:
+        assert "No room" not in text
+        assert "(−" in text or "(+" in text, "deviations from the paper"

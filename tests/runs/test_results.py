@@ -200,6 +200,20 @@ def test_a_folder_without_results_or_of_another_experiment_is_refused(results: R
         load_results(dataclasses.replace(TOY, name="other"), results.folder)
 
 
-@pytest.mark.parametrize(("p", "text"), [(0.0001, "< 0.001"), (0.015, "0.015"), (1.0, "1.000"), (math.nan, "–")])
-def test_p_values_are_printed_with_three_decimals(p: float, text: str) -> None:
+@pytest.mark.parametrize(
+    ("p", "text"),
+    [
+        (0.0001, "< 0.001"),
+        (0.015, "0.015"),
+        (0.0494, "0.049"),
+        (0.0497, "0.0497"),
+        (0.0503, "0.0503"),
+        (0.04998, "0.04998"),
+        (0.05, "0.050"),
+        (0.0506, "0.051"),
+        (1.0, "1.000"),
+        (math.nan, "–"),
+    ],
+)
+def test_p_values_have_three_decimals_and_more_where_these_do_not_decide(p: float, text: str) -> None:
     assert format_p(p) == text

@@ -205,6 +205,24 @@ def test_time_left_is_the_expected_work_over_the_jobs() -> None:
     assert schedule.seconds_left([erm], 2) == pytest.approx(25.0), "an unknown cell counts as a typical one, half done"
 
 
+def test_a_method_is_expected_to_take_as_long_as_elsewhere() -> None:
+    """Where each setting is run once, as in a comparison, nothing else is known of it."""
+    first, second = (TOY.plan(seeds=1, settings=[setting]) for setting in list(TOY.settings)[:2])
+    slow, quick, other = second[1], second[2], first[3]
+    schedule = Schedule([quick, slow, other], [record_of(first[1], 40.0), record_of(first[2], 2.0)])
+    assert schedule.next() == [other], "of which nothing is known"
+    assert schedule.seconds_left([], 1) == pytest.approx(42.0)
+    assert schedule.next() == [slow], "the longest first"
+    assert schedule.seconds_left([slow], 2) == pytest.approx(20.0), "one worker is at it, and half is done"
+
+
+def test_the_first_fit_of_a_worker_does_not_spoil_the_estimate() -> None:
+    """It pays for imports."""
+    cells = TOY.plan(seeds=4, methods=["EBER"], settings=["baseline"])
+    schedule = Schedule(cells[3:], [record_of(cell, s) for cell, s in zip(cells, (90.0, 5.0, 5.0), strict=False)])
+    assert schedule.seconds_left([], 1) == pytest.approx(5.0)
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [(None, "not known"), (0.0, "done"), (0.2, "1 s"), (80, "80 s"), (600, "10 min"), (9000, "2.5 h")],
@@ -232,7 +250,7 @@ def test_a_bar_survives_names_with_brackets() -> None:
     progress = BarProgress(stream)
     progress.begin(1, 0)
     progress.note("[/bold] is no markup here")
-    progress.finished(dataclasses.replace(TOY.plan(seeds=1)[0], setting="[/red]"), 0.0)
+    progress.finished(dataclasses.replace(TOY.plan(seeds=1)[0], circumstances="[/red]"), 0.0)
     progress.end()
     assert "[/bold] is no markup here" in stream.getvalue()
     assert "[/red]" in stream.getvalue()

@@ -14,6 +14,7 @@ from tests.sabotage import (
     saved_models,
     statistics,
     surroundings,
+    terminal,
     tuning,
     workflow,
     writes,
@@ -36,5 +37,6 @@ SECTIONS = (
     page,
     tuning,
     advice,
+    terminal,
 )
 SABOTAGES = tuple(sabotage for section in SECTIONS for sabotage in section.SABOTAGES)

@@ -247,8 +247,8 @@ SABOTAGES = (
         broken="`fit` looks at its folder only after the fit.",
         test="tests/trust/test_full_disks.py::test_a_folder_that_may_not_be_written_to_is_said_at_once[fit]",
         file="workflow/fitting.py",
-        before="        prepare_folder(folder)  # rather now than after the fit\n",
-        after="        pass\n",
+        before="        prepare_folder(folder)\n",
+        after="        made = False\n",
     ),
     Sabotage(
         broken="`fit` makes its folder and does not see whether it can be written to.",

@@ -135,8 +135,49 @@ def test_output_goes_to_results_by_the_name_of_the_file_or_table(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for table, name in ((parquet, "hospitals"), (hospitals, "table")):
-        comparison = eber.compare_table(table, **NAMES, methods="logistic regression")
-        assert comparison.folder == Path("results") / name
+        for quick, folder in ((True, f"{name}-quick"), (False, name)):
+            comparison = eber.compare_table(table, **{**NAMES, "quick": quick}, methods="logistic regression")
+            assert comparison.folder == Path("results") / folder
+            page = comparison.page.read_text()
+            for shown in (repr(comparison), comparison._repr_html_(), page):
+                assert ("A first look (quick): " in shown) == quick, "a quick look says what it is on top"
+
+
+def test_what_is_finished_is_not_reckoned_with_again(
+    hospitals: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options: dict[str, Any] = {**NAMES, "out": tmp_path, "progress": True}
+    eber.compare_table(hospitals, **options, methods="logistic regression")
+    first = capsys.readouterr().err
+    assert "already" not in first
+    assert "Dunmore held out" in first
+    eber.compare_table(hospitals, **options, methods=["logistic regression", "gradient boosting"])
+    assert "= 6 results. 3 of them are there already." in capsys.readouterr().err
+    eber.compare_table(hospitals, **options, methods="logistic regression")
+    assert "Nothing is left to be run." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_ctrl_c_during_the_estimate_leaves_nothing_and_says_so(
+    hospitals: pd.DataFrame,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    there: bool,
+) -> None:
+    def stop(*_: Any) -> float:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("eber.workflow.comparing.expected_seconds", stop)
+    folder = tmp_path / "out"
+    if there:
+        folder.mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        eber.compare_table(hospitals, **NAMES, out=folder, progress=True)
+    assert folder.exists() == there
+    assert not list(tmp_path.rglob("out/*"))
+    said = "is as it was" if there else "nothing was written"
+    assert said in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_nothing_is_printed_unless_it_is_asked_for(

@@ -159,6 +159,32 @@ def test_bad_arguments_are_refused_before_anything_is_written(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("there", [False, True])
+def test_ctrl_c_in_a_fit_leaves_what_was_there_and_says_so(
+    model: eber.TableModel,
+    hospitals: pd.DataFrame,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    there: bool,
+) -> None:
+    folder = tmp_path / "model"
+    if there:
+        model.save(folder)
+    before = {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("eber.workflow.fitting._fit", stop)
+    with pytest.raises(KeyboardInterrupt):
+        eber.fit_table(hospitals, **NAMES, scores=False, out=folder, progress=True)
+    assert folder.exists() == there
+    assert {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    said = "holds the model that it held before" if there else "nothing was written"
+    assert said in capsys.readouterr().err.splitlines()[-1]
+
+
 def test_predictions_that_fail_leave_nothing(model: eber.TableModel, hospitals: pd.DataFrame, tmp_path: Path) -> None:
     bad = hospitals.assign(age=hospitals["age"].astype(str).where(hospitals.index < 100, "old"))
     with pytest.raises(ValueError, match=r"Column 'age' of DataFrame .* row 101 has 'old'"):

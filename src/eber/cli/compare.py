@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +18,8 @@ from eber.cli.options import (
     TablePath,
     columns_named,
     names_in,
+    stopped_by_the_user,
+    terminal,
     typed,
 )
 from eber.io.text import printable
@@ -33,7 +34,8 @@ def compare(
     label: Label,
     environment: EnvironmentColumn,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Output folder; results/NAME of the table when not given.")
+        Path | None,
+        typer.Option("--out", help="Output folder; results/NAME of the table when not given, NAME-quick with --quick."),
     ] = None,
     methods: Annotated[
         str,
@@ -63,22 +65,23 @@ def compare(
     """
     from eber.workflow.comparing import compare_table
 
-    comparison = compare_table(
-        table,
-        label=label,
-        environment=environment,
-        out=out,
-        methods=names_in(methods),
-        seeds=seeds,
-        metric=metric,
-        jobs=jobs,
-        drop=columns_named(drop, table),
-        features=columns_named(features, table) if features else None,
-        quick=quick,
-        epochs=epochs,
-        progress=True,
-        command=typed(),
-    )
+    with stopped_by_the_user():
+        comparison = compare_table(
+            table,
+            label=label,
+            environment=environment,
+            out=out,
+            methods=names_in(methods),
+            seeds=seeds,
+            metric=metric,
+            jobs=jobs,
+            drop=columns_named(drop, table),
+            features=columns_named(features, table) if features else None,
+            quick=quick,
+            epochs=epochs,
+            progress=True,
+            command=typed(),
+        )
     show(comparison)
     if fit and comparison.fit_command:
         fit_advised(comparison, table, drop, features, out_model, quick)
@@ -112,16 +115,18 @@ def fit_advised(
 
 def show(comparison: TableComparison) -> None:
     """Print the table of a comparison, what to use, and what is suspicious."""
-    from rich.console import Console
-
     from eber.report.comparison_tables import ranking_for_terminal
 
-    console = Console(width=None if sys.stdout.isatty() else 120)
+    console = terminal()
     console.print()
-    console.print(ranking_for_terminal(comparison.summary))
+    if comparison.record.caution:
+        console.print(comparison.record.caution, highlight=False, style="yellow")
+        console.print()
+    console.print(ranking_for_terminal(comparison.summary, console.width))
+    console.print()
     console.print(comparison.record.effort.care, highlight=False, markup=False)
     console.print(printable(comparison.verdict), highlight=False, markup=False, style="bold")
     for sentence in comparison.suspicions:
         console.print(printable(f"- Suspicious: {sentence}"), highlight=False, markup=False)
     console.print(printable(f"\n{comparison.next_step}"), highlight=False, markup=False, soft_wrap=True)
-    console.print(f"Report: {comparison.page}", highlight=False, markup=False)
+    console.print(f"Report: {comparison.page}", highlight=False, markup=False, soft_wrap=True)

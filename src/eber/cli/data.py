@@ -21,7 +21,7 @@ def _folder(given: Path | None) -> Path:
     return given or default_data_dir()
 
 
-@data.command("list")
+@data.command("list", short_help="Show where data sets come from.")
 def list_() -> None:
     """Show the data sets: what they are, where they come from and under which licence."""
     from eber.datasets.sources import SOURCES
@@ -39,7 +39,7 @@ def list_() -> None:
             typer.echo(f"  {what:<8} {text}")
 
 
-@data.command()
+@data.command(short_help="Download data sets.")
 def fetch(
     names: Annotated[list[str], typer.Argument(help="Data sets by name, or all.", show_default=False)],
     folder: Folder = None,
@@ -58,7 +58,7 @@ def fetch(
             typer.echo(place)
 
 
-@data.command()
+@data.command(short_help="Check files against their checksums.")
 def verify(folder: Folder = None) -> None:
     """Check every file of the data folder against its checksum; status 1 unless all are right."""
     from eber.datasets.fetch import verify as verify_folder

@@ -17,6 +17,7 @@ from eber.cli.options import (
     Quick,
     TablePath,
     columns_named,
+    stopped_by_the_user,
 )
 from eber.io.text import count
 from eber.methods import BUILT_IN
@@ -49,7 +50,7 @@ def fit(
     """Fit a model on a table and save it: classifier, preprocessing, columns and a model card."""
     from eber.workflow.fitting import fit_table
 
-    with warnings.catch_warnings():
+    with stopped_by_the_user(), warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = _say_warning
         model = fit_table(

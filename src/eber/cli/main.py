@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
+import platform
 import signal
 import sys
 from typing import Annotated, NoReturn
@@ -24,11 +26,22 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # its help has tables whose columns are cut where a terminal is narrow
 )
-for command in (compare, fit, predict, report, example, reproduce):
-    app.command()(command)
+# Short enough for a list of commands in 60 columns, where longer ones would be cut.
+for command, short_help in (
+    (compare, "Find the best method for a table."),
+    (fit, "Fit a model on a table and save it."),
+    (predict, "Predict the rows of a table."),
+    (report, "Write the page of results again."),
+    (example, "Write a table to try the commands on."),
+    (reproduce, "Run an experiment of the paper."),
+):
+    app.command(short_help=short_help)(command)
 app.add_typer(data, name="data")
 
+STANDS_ON = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow")
+"""Packages whose versions decide over figures; what a report of a mistake needs."""
 EXPECTED_ERRORS = (ValueError, OSError, ArithmeticError, ImportError, MemoryError)
 """What bad input, a full disk or a missing extra looks like. Anything else is our fault and keeps its traceback."""
 
@@ -36,13 +49,18 @@ EXPECTED_ERRORS = (ValueError, OSError, ArithmeticError, ImportError, MemoryErro
 def _version(shown: bool) -> None:
     if shown:
         typer.echo(f"eber {eber.__version__}")
+        installed = (f"{name} {importlib.metadata.version(name)}" for name in STANDS_ON)
+        typer.echo(", ".join([f"Python {platform.python_version()}", *installed]))
         raise typer.Exit
 
 
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Show the versions of eber and its foundations."
+        ),
     ] = False,
 ) -> None:
     """Options before any command."""

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from eber.methods import BUILT_IN
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 TablePath = Annotated[
     Path, typer.Argument(help="CSV (also gzipped), Parquet, or a folder of Parquet files.", show_default=False)
 ]
+INTERRUPTED_STATUS = 130
+FILE_WIDTH = 120
+"""Columns of a table where output is no terminal."""
 METHODS_HELP = f"Methods, separated by commas: {', '.join(m.name for m in BUILT_IN)}, or module:Class of your own"
 Label = Annotated[str, typer.Option("--label", help="Column to be predicted.", show_default=False)]
 EnvironmentColumn = Annotated[
@@ -41,6 +50,15 @@ Epochs = Annotated[
 ]
 
 
+@contextlib.contextmanager
+def stopped_by_the_user() -> Iterator[None]:
+    """Let Ctrl-C end a command with the status that shells give it; what was kept has been said by then."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED_STATUS) from None
+
+
 def columns_named(given: list[str] | None, table: Path) -> list[str]:
     """Column names as given; one that is no column of the table may be several, separated by commas."""
     from eber.tables.files import open_table
@@ -55,6 +73,13 @@ def columns_named(given: list[str] | None, table: Path) -> list[str]:
 def names_in(text: str) -> list[str]:
     """Names separated by commas."""
     return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def terminal() -> Console:
+    """Where tables are printed: as wide as the terminal, or as $COLUMNS says, or wide enough for a file."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else FILE_WIDTH)
 
 
 def typed() -> str:

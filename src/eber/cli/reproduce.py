@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
-from eber.cli.options import METHODS_HELP, names_in, typed
+from eber.cli.options import METHODS_HELP, names_in, terminal, typed
 from eber.experiments.registry import EXPERIMENTS
-from eber.report.holdout_tables import holdouts_as_rich
-from eber.report.tables import as_rich
-from eber.runs.holdout_wording import caution, holdout_remarks
-from eber.runs.parameters import parse_assignments
-from eber.runs.wording import deviations, verdict
 
 if TYPE_CHECKING:
     from eber.workflow.reproduction import Reproduction
-
-WIDTH = 120
-"""Columns of the table where output is no terminal."""
 
 ALL = "all"
 NAMES = ", ".join((*EXPERIMENTS, ALL))
@@ -76,6 +66,7 @@ def reproduce(
     The output folder gets cells.csv, timings.csv, table.md, table.tex, the figures and report.html. A run that was
     stopped goes on where it was when the same command is given again.
     """
+    from eber.runs.parameters import parse_assignments
     from eber.workflow.reproducing import reproduce as reproduce_one
     from eber.workflow.reproducing import reproduce_all
 
@@ -110,20 +101,25 @@ def reproduce(
 
 def show(reproduction: Reproduction) -> None:
     """Print the tables of an experiment, ours beside the paper's, and what they say."""
-    console = Console(width=None if sys.stdout.isatty() else WIDTH)
+    from eber.report.holdout_tables import holdouts_as_rich
+    from eber.report.tables import as_rich
+    from eber.runs.holdout_wording import caution, holdout_remarks
+    from eber.runs.wording import deviations, verdict
+
+    console = terminal()
     for setting in reproduction.summaries:
         console.print()
-        console.print(as_rich(setting))
+        console.print(as_rich(setting, console.width))
         console.print(verdict(setting), highlight=False, style="bold")
         for finding in setting.audit:
             console.print(finding, highlight=False, markup=False)
         for sentence in deviations(setting):
             console.print(f"- {sentence}", highlight=False)
     for holdouts in reproduction.holdouts:
-        for table in holdouts_as_rich(holdouts):
+        for table in holdouts_as_rich(holdouts, console.width):
             console.print()
             console.print(table)
         console.print(verdict(holdouts), highlight=False, style="bold")
         for sentence in filter(None, (caution(holdouts), *holdout_remarks(holdouts))):
             console.print(sentence, highlight=False, markup=False)
-    console.print(f"\nReport: {reproduction.page}", highlight=False, markup=False)
+    console.print(f"\nReport: {reproduction.page}", highlight=False, markup=False, soft_wrap=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from eber.compare import methods
 from eber.compare.folds import FoldPlan
 from eber.compare.methods import Effort
 from eber.compare.running import comparison
@@ -22,6 +23,9 @@ from eber.runs.spec import Experiment
 from eber.tables.training import TrainingTable
 
 RECORD_FILE = "comparison.json"
+FIRST_LOOK = (
+    "A first look (quick): training was short and no settings were searched. Compare without it before you decide."
+)
 RECORD_FORMAT, RECORD_VERSION = "eber-comparison", 3
 
 
@@ -80,6 +84,11 @@ class ComparisonRecord:
     def effort(self) -> Effort:
         """How much work went into a fit."""
         return Effort(self.steps, self.search_folds, self.passes)
+
+    @property
+    def caution(self) -> str:
+        """What stands above everything that a quick look has to say; empty for a comparison in earnest."""
+        return FIRST_LOOK if self.effort == methods.QUICK else ""
 
     @property
     def experiment(self) -> Experiment:

@@ -70,6 +70,7 @@ def comparison(
         run_cell=run_cell,
         seeds_together=5,
         built_on={POOL: POOL_MEMBERS} if effort.searches else {},
+        circumstances="{} held out",
         fingerprint=partial(_require_content, data),
     )
 

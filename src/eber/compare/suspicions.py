@@ -76,7 +76,7 @@ def _label_leaks(X: NDArray[np.float64], names: list[str], y: NDArray[np.generic
             if max(area, 1 - area) > GIVES_LABEL_AWAY:
                 sentence = (
                     f"{name!r} alone tells class {str(label)!r} from the others (AUROC {max(area, 1 - area):.3f}). Is "
-                    "it known before the label is? If not, leave it out with --drop."
+                    "it known before the label is? If not, leave it out (--drop on the command line)."
                 )
                 found.append(Suspicion("label_leak", sentence, columns=[name]))
                 break

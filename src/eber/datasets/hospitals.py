@@ -43,6 +43,9 @@ MIXTURES = np.array(
 SIZES = np.array([420, 380, 300, 340, 260, 400, 180, 320])
 """Patients of each hospital in the table of the default size."""
 
+NEW_HOSPITAL, NEW_MIXTURE, NEW_SIZE = "Kingsbridge", (0.45, 0.25, 0.20, 0.10), 300
+"""A hospital that is not among them, with a mixture that none of them has."""
+
 
 def draw_hospitals(rows: int = int(SIZES.sum()), random_state: int = 0) -> pd.DataFrame:
     """A table with about so many rows, hospitals in their usual proportions.
@@ -53,16 +56,28 @@ def draw_hospitals(rows: int = int(SIZES.sum()), random_state: int = 0) -> pd.Da
     respiratory_rate, systolic_pressure, lactate, creatinine, white_cells, country and sepsis.
     """
     sizes = np.maximum(np.round(SIZES * rows / SIZES.sum()).astype(int), 1)
-    rng = np.random.default_rng(random_state)
     hospital = np.repeat(np.arange(len(HOSPITALS)), sizes)
-    n = len(hospital)
-    component = (MIXTURES[hospital].cumsum(1) < rng.random((n, 1))).sum(1)
+    return _draw(np.array(HOSPITALS)[hospital], MIXTURES[hospital], "P", np.random.default_rng(random_state))
+
+
+def draw_new_hospital(rows: int = NEW_SIZE, random_state: int = 0) -> pd.DataFrame:
+    """The same columns for patients of a ninth hospital, `NEW_HOSPITAL`, drawn apart from the others."""
+    rng = np.random.default_rng([random_state, rows])
+    return _draw(np.repeat(NEW_HOSPITAL, rows), np.tile(NEW_MIXTURE, (rows, 1)), "N", rng)
+
+
+def _draw(
+    hospitals: NDArray[np.str_], mixtures: NDArray[np.float64], initial: str, rng: np.random.Generator
+) -> pd.DataFrame:
+    """Patients of these hospitals, (n,), whose components come from these mixtures, (n, 4)."""
+    n = len(hospitals)
+    component = (mixtures.cumsum(1) < rng.random((n, 1))).sum(1)
     severity, response = (COMPONENT_MEANS[component] + COMPONENT_SD * rng.normal(size=(n, 2))).T
     sepsis = rng.random(n) < expit(3.0 * (severity - 1.0))
     table = pd.DataFrame(
         {
-            "patient_id": [f"P{number:06d}" for number in rng.permutation(n)],
-            "hospital": np.array(HOSPITALS)[hospital],
+            "patient_id": [f"{initial}{number:06d}" for number in rng.permutation(n)],
+            "hospital": hospitals,
             "admitted": (pd.Timestamp("2023-01-01") + pd.to_timedelta(rng.integers(0, 365, n), unit="D")).strftime(
                 "%Y-%m-%d"
             ),

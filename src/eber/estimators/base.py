@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
 
@@ -26,6 +27,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
+from eber.estimators.log_probabilities import LogProbabilitiesMixin
 from eber.estimators.members import attributes_of_average
 from eber.estimators.persistence import fitted_attributes, load_estimator, save_estimator
 from eber.estimators.progress import epoch_progress
@@ -41,7 +43,15 @@ from eber.estimators.validation import (
 from eber.exceptions import NonFiniteLossError
 from eber.nn.image_extractor import ConvolutionalExtractor
 from eber.objectives.base import Batch, Objective
-from eber.training import History, TrainingSettings, isolated_torch, prepare_inference, steps_in, train
+from eber.training import (
+    EpochCallback,
+    History,
+    TrainingSettings,
+    isolated_torch,
+    prepare_inference,
+    steps_in,
+    train,
+)
 
 STACK_ELEMENTS = 1 << 19
 """Largest array of a training step for all fits side by side: beyond it there is nothing left to gain."""
@@ -83,28 +93,39 @@ class FitJob(NamedTuple):
         self.estimator._complete(self, outcome)
 
 
-def train_jobs(jobs: Sequence[FitJob]) -> list[History | NonFiniteLossError]:
-    """Train jobs of one shape side by side; what becomes of each, in their order."""
+def train_jobs(jobs: Sequence[FitJob], callback: EpochCallback | None = None) -> list[History | NonFiniteLossError]:
+    """Train jobs of one shape side by side; what becomes of each, in their order.
+
+    The callback is told of each pass, the means over the jobs, and ends the training when it says so.
+    """
     first = jobs[0].estimator
     shown = any(job.estimator.verbose for job in jobs)
     name = type(first).__name__ + (f" × {len(jobs)}" if len(jobs) > 1 else "")
-    with epoch_progress(name, first.epochs) if shown else nullcontext(None) as on_epoch:
+    with epoch_progress(name, first.epochs) if shown else nullcontext(None) as show:
+        listeners = [listener for listener in (show, callback) if listener is not None]
+
+        def on_epoch(done: int, terms: Mapping[str, float]) -> bool:
+            answers = [listener(done, terms) for listener in listeners]
+            return any(answers)
+
         return train(
             [job.module for job in jobs],
             first._objective(jobs),
             [job.data for job in jobs],
             jobs[0].settings,
             [job.generator for job in jobs],
-            on_epoch,
+            on_epoch if listeners else None,
             [float(job.estimator.weight_decay) for job in jobs],
         )
 
 
-class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
+class EnvironmentClassifier(
+    LogProbabilitiesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator
+):
     """Base of the classifiers. See `EBERClassifier` for the meaning of the shared parameters."""
 
     # `environments` is asked for by default, so that Pipeline, cross_val_score and GridSearchCV hand it on.
-    __metadata_request__fit = {"environments": True}
+    __metadata_request__fit = {"environments": True, "callback": True}
     _answer_parameters: tuple[str, ...] = ()
     """Parameters that are read when the classifier is asked, and may be changed after the fit."""
 
@@ -127,7 +148,7 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
     }
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, *, environments: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, *, environments: Any = None, callback: EpochCallback | None = None) -> Self:
         """Fit the classifier.
 
         Parameters
@@ -138,12 +159,20 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         environments : array of shape (n,), optional
             The environment each row came from, strings or numbers. Without it, ERM needs nothing and the other
             methods treat all rows as one environment, with a warning.
+        callback : callable, optional
+            Called after each pass over the rows with its number, from 1, and a mapping of the mean loss and each of its
+            terms by name, as they go into `history_`. Training ends early when it returns True; what was learned is
+            kept then as at the end of any fit.
 
         Returns
         -------
         self
         """
         if self.n_members > 1:
+            if callback is not None:
+                raise ValueError(
+                    f"callback follows a single fit, and n_members={self.n_members} asks for several: set n_members=1."
+                )
             from eber.estimators.many_fits import fit_members  # which imports this module
 
             fit_members(self, X, y, environments)
@@ -151,7 +180,7 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         seed = self._draw_seed()
         with isolated_torch(seed, self.n_threads, self._draws_globally) as generator:
             job = self._begin(X, y, environments, seed, generator)
-            (outcome,) = train_jobs([job])
+            (outcome,) = train_jobs([job], callback)
         job.complete(outcome)
         return self
 
@@ -195,7 +224,7 @@ class EnvironmentClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
             **job.attributes,
             "module_": job.module,
             "history_": {name: [epoch[name] for epoch in history] for name in history[0]},
-            "n_steps_": steps_in(len(job.data.y), job.settings),
+            "n_steps_": steps_in(len(job.data.y), replace(job.settings, epochs=len(history))),
         }
         attributes |= self._finish(job.module, job.data, attributes)
         self._take_over(attributes)

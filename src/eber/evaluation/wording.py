@@ -9,6 +9,8 @@ from eber.evaluation.metrics import Quantity
 
 LEVEL = 0.05
 """p-values below it are called significant."""
+MAX_DIGITS = 8
+"""Of a p-value that is as good as the level; nobody needs more."""
 
 
 def format_estimate(quantity: Quantity, mean: float, sd: float) -> str:
@@ -17,10 +19,15 @@ def format_estimate(quantity: Quantity, mean: float, sd: float) -> str:
 
 
 def format_p(p: float) -> str:
-    """A p-value with three decimals; a dash where there is none."""
+    """A p-value with three decimals, and more where only they show on which side of `LEVEL` it is; a dash for none."""
     if math.isnan(p):
         return "–"
-    return "< 0.001" if p < 0.0005 else f"{p:.3f}"
+    if p < 0.0005:
+        return "< 0.001"
+    digits = 3
+    while float(f"{p:.{digits}f}") == LEVEL != p and digits < MAX_DIGITS:
+        digits += 1
+    return f"{p:.{digits}f}"
 
 
 def format_signed(value: float) -> str:

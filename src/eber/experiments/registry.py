@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from eber.runs.spec import Experiment
+if TYPE_CHECKING:
+    from eber.runs.spec import Experiment
 
 EXPERIMENTS: dict[str, str] = {
     "motivating": "eber.experiments.motivating:EXPERIMENT",
@@ -25,6 +27,8 @@ def find_experiment(name: str) -> Experiment:
     name : str
         A key of `EXPERIMENTS`, or "module:attribute" for an experiment of one's own.
     """
+    from eber.runs.spec import Experiment  # which takes seconds; help texts need the names alone
+
     module, colon, attribute = EXPERIMENTS.get(name, name).partition(":")
     if not colon:
         raise ValueError(

@@ -7,16 +7,20 @@ texts are escaped: names of columns and environments come from files that others
 from __future__ import annotations
 
 import io
+import itertools
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
 from rich import box
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
+from rich.measure import Measurement
 from rich.table import Table as RichTable
 from rich.text import Text
 
 WIDTH = 80
+LABEL_WIDTH = 20
+"""Of the names in the first column of a table that would not fit otherwise."""
 _STYLE = (
     "<style>"
     ".eber-result table{border-collapse:collapse;font-variant-numeric:tabular-nums;margin:.4em 0}"
@@ -28,14 +32,75 @@ _STYLE = (
 )
 
 
-def text_table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """A table as plain text; columns that do not fit into `WIDTH` are cut."""
-    table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+def text_table(heads: Sequence[str], lines: Sequence[Sequence[str]], dispensable: Sequence[str] | None = None) -> str:
+    """A table as plain text of at most `WIDTH` columns; see `terminal_table`."""
+    return rendered(terminal_table(heads, lines, heads[:0:-1] if dispensable is None else dispensable, WIDTH))
+
+
+def terminal_table(
+    heads: Sequence[str],
+    lines: Sequence[Sequence[str]],
+    dispensable: Sequence[str],
+    width: int,
+    styles: Sequence[str] = (),
+) -> RenderableType:
+    """A table that is readable on a terminal of that width: columns that do not fit are left out, none is cut.
+
+    Parameters
+    ----------
+    heads, lines
+        The first column has names, which are wrapped on words before anything is left out.
+    dispensable : sequence of str
+        Heads of the columns that may be left out, the first one first.
+    styles : sequence of str, optional
+        Of each line.
+    """
+
+    def drawn(shown: Sequence[str], label_width: int | None) -> RichTable:
+        table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+        add_columns(table, shown, label_width)
+        places = [heads.index(head) for head in shown]
+        for line, style in itertools.zip_longest(lines, styles):
+            table.add_row(*(Text(line[j]) for j in places), style=style)
+        return table
+
+    table = first_that_fits((drawn(shown, label_width) for shown, label_width in choices(heads, dispensable)), width)
+    return with_hidden(table, heads)
+
+
+def choices(heads: Sequence[str], dispensable: Sequence[str]) -> Iterator[tuple[list[str], int | None]]:
+    """Ever fewer heads, and the width of the first column: as it is, then wrapped, then without the dispensable."""
+    shown = list(heads)
+    yield list(shown), None
+    yield list(shown), LABEL_WIDTH
+    for head in dispensable:
+        shown.remove(head)
+        yield list(shown), LABEL_WIDTH
+
+
+def add_columns(table: RichTable, heads: Sequence[str], label_width: int | None) -> None:
+    """Names to the left, wrapped at that width; figures to the right, never wrapped."""
     for j, head in enumerate(heads):
-        table.add_column(Text(head), justify="left" if j == 0 else "right", no_wrap=True)
-    for line in lines:
-        table.add_row(*(Text(entry) for entry in line))
-    return rendered(table)
+        if j == 0:
+            table.add_column(Text(head), max_width=label_width, overflow="fold")
+        else:
+            table.add_column(Text(head), justify="right", no_wrap=True)
+
+
+def first_that_fits(tables: Iterable[RichTable], width: int) -> RichTable:
+    """The first of the tables that is no wider; the last where none is."""
+    console = Console(file=io.StringIO(), width=10_000, _environ={})
+    for table in tables:
+        if Measurement.get(console, console.options, table).maximum <= width:
+            return table
+    return table
+
+
+def with_hidden(table: RichTable, heads: Sequence[str]) -> RenderableType:
+    """The table with a word below it on the columns that it was left without."""
+    shown = {str(column.header) for column in table.columns}
+    hidden = [head for head in heads if head not in shown]
+    return Group(table, Text(f"No room for: {', '.join(hidden)}.", style="dim")) if hidden else table
 
 
 def rendered(renderable: RenderableType) -> str:

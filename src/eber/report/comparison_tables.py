@@ -6,18 +6,19 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rich import box
-from rich.table import Table as RichTable
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from eber.compare.summary import ComparisonSummary, MethodSummary
 from eber.evaluation.metrics import METRICS, Metric
 from eber.evaluation.wording import format_p
+from eber.io.display import terminal_table
 from eber.runs.spec import SECONDS
 
 MISSING = "–"
-TERMINAL_METRICS = ("nll", "accuracy", "ece", "auroc")
-"""As many as 120 columns hold."""
+INTERVAL, BEHIND = "95 % interval", "Behind"
+TERMINAL_METRICS = ("nll", "auroc", "accuracy", "ece")
+"""The first ones first, where there is no room for all."""
 MAX_METHODS = 12
 """Methods that have a column each on the page; more would need a scrollbar."""
 
@@ -29,8 +30,8 @@ def ranking(summary: ComparisonSummary, metrics: Iterable[str]) -> tuple[list[st
     heads = [
         "Method",
         f"{metric.label} {metric.arrow}",
-        "95 % interval",
-        "Behind",
+        INTERVAL,
+        BEHIND,
         "p",
         *(f"{other.label} {other.arrow}" for other in others),
         SECONDS.label,
@@ -42,17 +43,20 @@ def ranking(summary: ComparisonSummary, metrics: Iterable[str]) -> tuple[list[st
     return heads, lines
 
 
-def ranking_for_terminal(summary: ComparisonSummary) -> RichTable:
-    """The ranking as a rich table; the leader in bold."""
+def dispensable(heads: list[str]) -> list[str]:
+    """What a narrow terminal does without: the time first, then the other metrics from the last, `BEHIND`, `INTERVAL`.
+
+    The method, its score and the test of it stay.
+    """
+    *others, seconds = heads[5:]
+    return [seconds, *reversed(others), BEHIND, INTERVAL]
+
+
+def ranking_for_terminal(summary: ComparisonSummary, width: int) -> RenderableType:
+    """The ranking for a terminal of that width; the leader in bold."""
     heads, lines = ranking(summary, TERMINAL_METRICS)
-    table = RichTable(
-        box=box.SIMPLE_HEAD, caption=Text(ranking_caption(summary)), caption_justify="left", pad_edge=False
-    )
-    for j, head in enumerate(heads):
-        table.add_column(head, justify="left" if j == 0 else "right", no_wrap=True)
-    for j, line in enumerate(lines):
-        table.add_row(*(Text(entry) for entry in line), style="bold" if j == 0 else None)
-    return table
+    table = terminal_table(heads, lines, dispensable(heads), width, ["bold"])
+    return Group(table, Text(ranking_caption(summary), style="italic dim"))
 
 
 def ranking_caption(summary: ComparisonSummary) -> str:

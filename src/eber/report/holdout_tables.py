@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rich.table import Table as RichTable
+from rich.console import RenderableType
 
 from eber.evaluation.wording import format_estimate, format_interval, format_p, format_signed
+from eber.io.display import WIDTH
 from eber.report.tables import MISSING, Entry, Layout, Line, latex_table, markdown_table, rich_table
 from eber.runs.holdout_summary import HoldoutRow, HoldoutSummary
 from eber.runs.holdout_wording import (
@@ -81,10 +82,13 @@ def holdouts_as_latex(name: str, summaries: Iterable[HoldoutSummary]) -> str:
     return "".join(f"\n{table}\n" for table in tables)
 
 
-def holdouts_as_rich(summary: HoldoutSummary) -> list[RichTable]:
-    """One family for the terminal."""
-    tables = [rich_table(lay_out_holdouts(summary), holdout_title(summary), holdout_caption(summary))]
+def holdouts_as_rich(summary: HoldoutSummary, width: int = WIDTH) -> list[RenderableType]:
+    """One family for a terminal of that width; a narrow one does without some environments, from the last on."""
+    layout = lay_out_holdouts(summary)
+    title, words = holdout_title(summary), holdout_caption(summary)
+    tables = [rich_table(layout, title, words, layout.heads[:0:-1], width)]
     advantages = lay_out_advantages(summary)
     if advantages.lines:
-        tables.append(rich_table(advantages, f"Advantage of {summary.reference}", advantages_caption(summary)))
+        title, words = f"Advantage of {summary.reference}", advantages_caption(summary)
+        tables.append(rich_table(advantages, title, words, summary.environments[::-1], width))
     return tables

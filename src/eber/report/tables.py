@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from rich import box
+from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from eber.evaluation.metrics import Quantity
 from eber.evaluation.wording import format_estimate, format_p
+from eber.io.display import WIDTH, add_columns, choices, first_that_fits, with_hidden
 from eber.runs.results import MAX_USUAL_DEVIATION, Role, Row, Summary
 from eber.runs.spec import SECONDS
 from eber.runs.wording import caption, deviations, verdict
@@ -231,27 +233,54 @@ def _latex(text: str) -> str:
     return "".join(_LATEX.get(character, character) for character in text)
 
 
-def as_rich(summary: Summary) -> RichTable:
-    """One setting for the terminal, the paper's figures below ours."""
-    return rich_table(lay_out(summary), summary.setting, caption(summary))
+def as_rich(summary: Summary, width: int = WIDTH) -> RenderableType:
+    """One setting for a terminal of that width, the paper's figures below ours.
+
+    A narrow one does without the columns from the last but one on, times first; the tested metric and its p stay.
+    """
+    layout = lay_out(summary)
+    kept = [j for j, column in enumerate(summary.columns) if column.name != summary.primary.name]
+    return rich_table(layout, summary.setting, caption(summary), [layout.heads[j] for j in reversed(kept)], width)
 
 
-def rich_table(layout: Layout, title: str, words: str) -> RichTable:
-    """One table for the terminal, with its caption."""
-    table = RichTable(title=title, caption=words, box=box.SIMPLE_HEAD, caption_justify="left")
-    table.add_column("Method")
-    for head in (*layout.heads, *([layout.p_head] if layout.p_head else [])):
-        table.add_column(head, justify="right")
+def rich_table(layout: Layout, title: str, words: str, dispensable: Sequence[str], width: int) -> RenderableType:
+    """One table for a terminal of that width, with its caption.
+
+    Where there is no room, the deviations in brackets go first, of which sentences below the table tell; then names are
+    wrapped, and then the dispensable columns go, the first one first.
+    """
+    heads = ["Method", *layout.heads, *([layout.p_head] if layout.p_head else [])]
+
+    def tables() -> Iterator[RichTable]:
+        for j, (shown, label_width) in enumerate(choices(heads, dispensable)):
+            if j == 0:
+                yield _drawn(layout, heads, shown, label_width, with_deviations=True)
+            yield _drawn(layout, heads, shown, label_width, with_deviations=False)
+
+    table = with_hidden(first_that_fits(tables(), width), heads)
+    return Group(Text(title, style="italic"), table, Text(words, style="italic dim"))
+
+
+def _drawn(
+    layout: Layout, heads: list[str], shown: list[str], label_width: int | None, *, with_deviations: bool
+) -> RichTable:
+    table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+    add_columns(table, shown, label_width)
+    places = [heads.index(head) for head in shown]
     for block in layout.blocks:
         for line in block:
             ours = [Text(entry.ours, style="bold" if entry.best else "") for entry in line.entries]
-            table.add_row(Text(line.label), *ours, *([Text(line.p)] if layout.p_head else []))
+            texts = [Text(line.label), *ours, Text(line.p)]
+            table.add_row(*(texts[j] for j in places))
             if any(entry.paper for entry in line.entries):
                 paper = [
-                    Text(entry.paper_with_deviation, style="yellow" if entry.notable else "dim")
+                    Text(
+                        entry.paper_with_deviation if with_deviations else entry.paper,
+                        style="yellow" if entry.notable else "dim",
+                    )
                     for entry in line.entries
                 ]
-                p = [Text(line.paper_p, style="dim")] if layout.p_head else []
-                table.add_row(Text("  paper", style="dim"), *paper, *p)
+                texts = [Text("  paper", style="dim"), *paper, Text(line.paper_p, style="dim")]
+                table.add_row(*(texts[j] for j in places))
         table.add_section()
     return table

@@ -51,6 +51,8 @@ class Cell:
     parts : mapping
         Method to the finished result of the same setting and seed that the cell is built on. Whoever computes the cell
         hands them over; without them the cell does the work itself, with the same result.
+    circumstances : str
+        The setting as a reader of progress and errors knows it, such as "Ashford held out".
     """
 
     experiment: str
@@ -62,6 +64,7 @@ class Cell:
     data_dir: Path | None = field(default=None, compare=False)
     code: str = ""
     parts: Mapping[str, CellResult] = field(default_factory=dict, compare=False)
+    circumstances: str = field(default="", compare=False)
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -87,7 +90,7 @@ class Cell:
         return "-".join([*(file_name(word, "_")[:40] for word in words), digest[:16]])
 
     def __str__(self) -> str:
-        return f"{self.method}, seed {self.seed}, setting {self.setting}"
+        return f"{self.method}, seed {self.seed}, {self.circumstances or f'setting {self.setting}'}"
 
 
 @dataclass(frozen=True)

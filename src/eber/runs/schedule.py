@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -14,8 +15,8 @@ from eber.runs.ledger import Record
 class Schedule:
     """Cells still to be computed, longest first, so that no long one is left alone at the end.
 
-    A cell is expected to take as long as the finished ones of the same method and setting did. Methods that have not
-    been seen yet come first, to learn about them.
+    A cell is expected to take as long as the finished ones of the same method and setting did; before there are any, as
+    those of the method in other settings. Methods that have not been seen yet come first, to learn about them.
 
     Parameters
     ----------
@@ -79,11 +80,16 @@ class Schedule:
         if not known:
             return None
         typical = sum(known) / len(known)
-        # A running cell has, on average, half of its time before it.
-        work = sum(self._expected(cell, unknown=typical) for cell in self._pending)
-        work += sum(self._expected(cell, unknown=typical) for cell in running) / 2
-        return work / jobs
+        # What runs has, on average, half of its time before it; a worker has the seeds of one method and setting.
+        at_work: dict[tuple[str, str], float] = defaultdict(float)
+        for cell in running:
+            at_work[cell.setting, cell.method] += self._expected(cell, unknown=typical) / 2
+        work = sum(self._expected(cell, unknown=typical) for cell in self._pending) + sum(at_work.values())
+        return max(work / jobs, max(at_work.values(), default=0.0))
 
     def _expected(self, cell: Cell, unknown: float) -> float:
         times = self._times.get((cell.setting, cell.method))
-        return sum(times) / len(times) if times else unknown
+        if not times:
+            times = [seconds for (_, method), seen in self._times.items() if method == cell.method for seconds in seen]
+        # Not the mean: the first fit of a worker pays for imports that no other pays for.
+        return statistics.median(times) if times else unknown

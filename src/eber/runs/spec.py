@@ -88,6 +88,8 @@ class Experiment:
         Setting to the parameters it changes.
     default_settings : tuple of str
         Those that are run when none are named; empty for all.
+    circumstances : str
+        What progress and errors call a setting, whose name stands at the braces.
     holdouts : mapping
         Family of environments to the settings that hold out one of them each.
     methods : tuple of str
@@ -130,6 +132,7 @@ class Experiment:
     parameters: Mapping[str, Value]
     settings: Mapping[str, Mapping[str, Value]] = field(default_factory=lambda: {"baseline": {}})
     default_settings: tuple[str, ...] = ()
+    circumstances: str = "setting {}"
     holdouts: Mapping[str, Holdouts] = field(default_factory=dict)
     methods: tuple[str, ...]
     fits_any_method: bool = False
@@ -241,7 +244,16 @@ class Experiment:
 
     def cell(self, setting: str, method: str, seed: int, overrides: Mapping[str, Any], data: str) -> Cell:
         """One cell by name."""
-        return Cell(self.name, setting, method, seed, self.resolve(setting, overrides), data, code=self._code(method))
+        parameters = self.resolve(setting, overrides)
+        return self._cell(setting, method, seed, parameters, data, None)
+
+    def _cell(
+        self, setting: str, method: str, seed: int, parameters: Mapping[str, Value], data: str, data_dir: Path | None
+    ) -> Cell:
+        words = self.circumstances.format(setting)
+        return Cell(
+            self.name, setting, method, seed, parameters, data, data_dir, self._code(method), circumstances=words
+        )
 
     def plan(
         self,
@@ -281,7 +293,7 @@ class Experiment:
             raise ValueError(f"Experiment {self.name!r}: there is nothing to run without a method and a setting.")
         parameters = {setting: self.resolve(setting, overrides or {}) for setting in chosen_settings}
         return [
-            Cell(self.name, setting, method, seed, parameters[setting], data, data_dir, self._code(method))
+            self._cell(setting, method, seed, parameters[setting], data, data_dir)
             for seed in numbers
             for setting in chosen_settings
             for method in chosen_methods

@@ -18,6 +18,7 @@ from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eber.estimators import EBERClassifier
+from eber.estimators.log_probabilities import LogProbabilitiesMixin
 from eber.tuning.left_out import SMALLEST
 from eber.tuning.search import LENIENT, MAX_FOLDS, EnvironmentSearch, checked_table
 
@@ -72,7 +73,7 @@ def left_out_weights(
     return pool_weights(p_of_label[known], environments[known])
 
 
-class EnvironmentPool(ClassifierMixin, _BaseComposition):
+class EnvironmentPool(LogProbabilitiesMixin, ClassifierMixin, _BaseComposition):
     """p(y|x) = sum_j w_j p_j(y|x) over tuned methods j.
 
     Each method is tuned by `EnvironmentSearch`; what its fits say about rows whose environment they have not seen gives

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from eber.datasets.base import MultiEnvironmentData
 from eber.estimators import EBERClassifier
 from eber.estimators.base import EnvironmentClassifier
+from eber.estimators.log_probabilities import LogProbabilitiesMixin
 from eber.estimators.members import average_of
 from eber.tuning.adaptation_record import record_adaptation
 from eber.tuning.grids import Candidate, default_candidates
@@ -39,7 +40,7 @@ LENIENT: dict[str, Any] = {"dtype": None, "ensure_all_finite": False, "accept_sp
 """How rows are looked at: what the columns hold is for the fits to judge."""
 
 
-class EnvironmentSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class EnvironmentSearch(LogProbabilitiesMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Settings chosen by how well they predict in training environments that the fit has not seen.
 
     Every candidate is fitted without some environments and judged by its NLL in them, each environment counting once.

@@ -26,9 +26,10 @@ def effort_of(quick: bool, epochs: int | None) -> Effort:
     return effort if epochs is None else replace(effort, passes=whole_number(epochs, "epochs", 1))
 
 
-def results_folder(table: Any) -> Path:
-    """Where the comparison of a table goes unless a folder is named: by the name of its file."""
-    return RESULTS / (Path(table).resolve().name.split(".")[0] if is_path(table) else Path(FRAME_FILE).stem)
+def results_folder(table: Any, quick: bool) -> Path:
+    """Where the comparison of a table goes unless a folder is named: by the name of its file, a quick look apart."""
+    name = Path(table).resolve().name.split(".")[0] if is_path(table) else Path(FRAME_FILE).stem
+    return RESULTS / (f"{name}-quick" if quick else name)
 
 
 def names_of(given: str | Iterable[str] | None, what: str) -> list[str]:

@@ -71,8 +71,8 @@ def compare_table(
         The column to be predicted, and the one that says where each row comes from.
     out : str or Path, optional
         Output folder: every score (cells.csv), a page to read (report.html), and for a DataFrame its rows
-        (table.parquet). By default results/NAME of a file, and results/table for a DataFrame. A comparison that was
-        stopped goes on where it was when the same call is made again.
+        (table.parquet). By default results/NAME of a file, and results/table for a DataFrame, with "-quick" behind it
+        for a quick look. A comparison that was stopped goes on where it was when the same call is made again.
     methods : str or iterable of str, optional
         Names, "all" for every method that is installed, or "module:Class" for one of one's own; those of
         `eber.methods.default_methods` when not given.
@@ -98,6 +98,7 @@ def compare_table(
     -------
     TableComparison
         Also when some fits failed, or Ctrl-C came when others were finished: see its `failures` and `exit_status`.
+        Where none was finished, KeyboardInterrupt is passed on.
     """
     effort = effort_of(quick, epochs)
     find_metric(metric)
@@ -111,12 +112,17 @@ def compare_table(
     _say(listener, [*data.contents, *data.notes])
     plan = plan_folds(data.y, data.environments)
     _say(listener, plan.remarks)
-    folder = Path(out) if out is not None else results_folder(table)
+    folder = Path(out) if out is not None else results_folder(table, quick)
     suspicions = find_suspicions(data, plan)
     record = record_comparison(data, plan, effort, metric, suspicions, drop=dropped, features=wanted)
     if progress is not False:
         left = _cells_left(record, chosen, seeds, data.fingerprint, folder)
-        _say(listener, _announcement(data, plan, left, seeds, effort, jobs, folder))
+        try:
+            _say(listener, _announcement(data, plan, left, seeds, effort, jobs, folder))
+        except KeyboardInterrupt:
+            kept = f"{folder} is as it was" if folder.exists() else "nothing was written"
+            listener.note(f"Stopped before the first fit; {kept}.")
+            raise
     call = call_text(
         compare_table,
         table,
@@ -144,6 +150,8 @@ def compare_table(
         progress=listener,
         command=command or call,
     )
+    if summary.interrupted and not summary.computed + summary.reused:
+        raise KeyboardInterrupt  # there is nothing to report
     return reported_comparison(folder, record, summary)
 
 
@@ -172,7 +180,11 @@ def fit_command(record: ComparisonRecord, summary: ComparisonSummary, results: R
         words += [word for column in columns for word in (option, column)]
     words += [] if record.effort.searches else ["--quick"]
     words += [] if record.passes is None else ["--epochs", str(record.passes)]
-    words += [] if results.folder == results_folder(table) else ["--results", str(results.folder)]
+    words += (
+        []
+        if results.folder == results_folder(table, not record.effort.searches)
+        else ["--results", str(results.folder)]
+    )
     return shlex.join([*words, "--out", MODEL_FOLDER])
 
 

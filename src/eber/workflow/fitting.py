@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from eber.runs.progress import Progress
 from eber.runs.runner import RUN_FILE
 from eber.tables.files import open_table
 from eber.tables.model_card import describe
-from eber.tables.model_folder import TableModel, can_hold, prepare_folder
+from eber.tables.model_folder import TABLE_FILE, TableModel, can_hold, prepare_folder
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.training import TrainingTable, read_training_table
 from eber.training import one_thread
@@ -91,14 +91,12 @@ def fit_table(
     dropped, wanted = names_of(drop, "drop"), None if features is None else names_of(features, "features")
     data = read_training_table(file, label=label, environment=environment, drop=dropped, features=wanted)
     folder = None if out is None else Path(out)
-    if folder is not None:
-        prepare_folder(folder)  # rather now than after the fit
     listener = as_progress(progress)
-    for note in (*data.contents, *data.notes):
-        listener.note(note)
-    plan = _plan(data, listener) if scores else FoldPlan({}, ())
-    with one_thread():
-        earlier = Path(results) if results is not None else results_folder(table)
+    with _folder_for(folder, listener), one_thread():
+        for note in (*data.contents, *data.notes):
+            listener.note(note)
+        plan = _plan(data, listener) if scores else FoldPlan({}, ())
+        earlier = Path(results) if results is not None else results_folder(table, quick)
         known = _known_scores(data, plan, chosen, seed, effort, data.fingerprint, earlier, dropped, wanted)
         entries = _held_out_scores(data, plan, chosen, seed, effort, known, listener)
         preprocessing, fitted = _fit(data, chosen, seed, effort)
@@ -118,6 +116,27 @@ def load_model(folder: str | Path) -> TableModel:
     folder : str or Path
     """
     return TableModel.load(folder)
+
+
+@contextlib.contextmanager
+def _folder_for(folder: Path | None, listener: Progress) -> Iterator[None]:
+    """Have the folder ready before the fit, rather than find after it that it cannot be used.
+
+    A fit that ends otherwise than well leaves no empty folder; one that Ctrl-C ended says what is there.
+    """
+    made = folder is not None and not folder.exists()
+    if folder is not None:
+        prepare_folder(folder)
+    try:
+        yield
+    except BaseException as error:
+        if folder is not None and made and not any(folder.iterdir()):
+            folder.rmdir()
+        if isinstance(error, KeyboardInterrupt):
+            earlier = folder is not None and (folder / TABLE_FILE).exists()
+            there = f"{folder} holds the model that it held before" if earlier else "nothing was written"
+            listener.note(f"Stopped before the model was fitted; {there}.")
+        raise
 
 
 def _plan(data: TrainingTable, listener: Progress) -> FoldPlan:

@@ -204,8 +204,8 @@ def _data_folder(experiments: list[Experiment], data: str | Path | None) -> Path
     folder = default_data_dir()
     if not folder.is_dir():
         raise ValueError(
-            f"{', '.join(reading)} {'reads' if len(reading) == 1 else 'read'} data files: say with --data in which "
-            f"folder they are, or download them with: eber data fetch all (to {folder})"
+            f"{', '.join(reading)} {'reads' if len(reading) == 1 else 'read'} data files: say by data (--data on the "
+            f"command line) in which folder they are, or download them with: eber data fetch all (to {folder})"
         )
     return folder
 

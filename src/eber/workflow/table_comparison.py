@@ -13,11 +13,10 @@ import pandas as pd
 from eber.compare.record import ComparisonRecord
 from eber.compare.summary import ComparisonSummary, MethodSummary
 from eber.io.display import html_display, html_table, text_display, text_table
-from eber.report.comparison_tables import ranking, ranking_caption
+from eber.report.comparison_tables import TERMINAL_METRICS, dispensable, ranking, ranking_caption
 from eber.runs.runner import RunSummary
 
-TEXT_METRICS, HTML_METRICS = ("auroc",), ("nll", "accuracy", "ece", "brier", "auroc")
-"""As many as there is room for."""
+HTML_METRICS = ("nll", "accuracy", "ece", "brier", "auroc")
 
 
 @dataclass(frozen=True, repr=False)
@@ -108,27 +107,18 @@ class TableComparison:
         return self.run.exit_status if self.run else 0
 
     def __repr__(self) -> str:
-        table = text_table(*ranking(self.summary, TEXT_METRICS))
+        heads, lines = ranking(self.summary, TERMINAL_METRICS)
+        table = text_table(heads, lines, dispensable(heads))
         suspicions = (f"- Suspicious: {sentence}" for sentence in self.suspicions)
-        return text_display(
-            [
-                self._title,
-                table,
-                self.record.effort.care,
-                self.verdict,
-                *suspicions,
-                *self._unfinished,
-                self.next_step,
-                f"Report: {self.page}",
-            ]
-        )
+        below = [*suspicions, *self._unfinished, self.next_step, f"Report: {self.page}"]
+        care = self.record.effort.care
+        return text_display([self._title, self.record.caution, table, care, self.verdict, *below])
 
     def _repr_html_(self) -> str:
         table = html_table(*ranking(self.summary, HTML_METRICS), ranking_caption(self.summary))
         lists = {"Suspicious": self.suspicions, "Notes": self.notes, "Not finished": self._unfinished}
-        return html_display(
-            f"{self._title} {self.verdict}", [table], {**lists, "Next": [self.next_step], "Report": [str(self.page)]}
-        )
+        title = " ".join(filter(None, [self._title, self.record.caution, self.verdict]))
+        return html_display(title, [table], {**lists, "Next": [self.next_step], "Report": [str(self.page)]})
 
     @property
     def _title(self) -> str:

@@ -1,6 +1,7 @@
 """The baselines, one a file: a representation of x, a linear classifier on it, and an objective."""
 
 from eber.estimators.baselines.andmask import ANDMaskClassifier
+from eber.estimators.baselines.base import PenalisedClassifier
 from eber.estimators.baselines.coral import CORALClassifier
 from eber.estimators.baselines.eqrm import EQRMClassifier
 from eber.estimators.baselines.erm import ERMClassifier
@@ -26,6 +27,7 @@ __all__ = [
     "IGAClassifier",
     "IRMClassifier",
     "MMDClassifier",
+    "PenalisedClassifier",
     "SDClassifier",
     "VRExClassifier",
 ]
