@@ -10,12 +10,19 @@ import typer
 
 from eber.cli.options import (
     METHODS_HELP,
+    Categorical,
     Drop,
+    Encoding,
     EnvironmentColumn,
     Features,
     Label,
+    Missing,
+    Numeric,
+    Positive,
+    Query,
     Quick,
     Selection,
+    Sheet,
     TablePath,
     check_selection,
     columns_named,
@@ -44,6 +51,13 @@ def compare(
     jobs: Annotated[int, typer.Option(min=1, help="Worker processes, one thread each.")] = 2,
     drop: Drop = None,
     features: Features = None,
+    categorical: Categorical = None,
+    numeric: Numeric = None,
+    missing: Missing = None,
+    positive: Positive = None,
+    sheet: Sheet = None,
+    query: Query = None,
+    encoding: Encoding = None,
     quick: Quick = False,
     selection: Selection = None,
 ) -> None:
@@ -55,6 +69,7 @@ def compare(
     from eber.workflow.comparing import compare_table
 
     check_selection(quick, selection)
+    reading = {"sheet": sheet, "query": query, "encoding": encoding}
     comparison = compare_table(
         table,
         label=label,
@@ -64,8 +79,13 @@ def compare(
         seeds=seeds,
         metric=metric,
         jobs=jobs,
-        drop=columns_named(drop, table),
-        features=columns_named(features, table) if features else None,
+        drop=columns_named(drop, table, reading),
+        features=columns_named(features, table, reading) if features else None,
+        categorical=columns_named(categorical, table, reading),
+        numeric=columns_named(numeric, table, reading),
+        missing=[value for text in missing or () for value in names_in(text)],
+        positive=positive,
+        **reading,
         quick=quick,
         selection=selection,
         progress=True,

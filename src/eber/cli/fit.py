@@ -9,15 +9,23 @@ from typing import Annotated, Any
 import typer
 
 from eber.cli.options import (
+    Categorical,
     Drop,
+    Encoding,
     EnvironmentColumn,
     Features,
     Label,
+    Missing,
+    Numeric,
+    Positive,
+    Query,
     Quick,
     Selection,
+    Sheet,
     TablePath,
     check_selection,
     columns_named,
+    names_in,
 )
 from eber.io.text import count
 from eber.methods import network_methods
@@ -32,6 +40,13 @@ def fit(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the fit.")] = 0,
     drop: Drop = None,
     features: Features = None,
+    categorical: Categorical = None,
+    numeric: Numeric = None,
+    missing: Missing = None,
+    positive: Positive = None,
+    sheet: Sheet = None,
+    query: Query = None,
+    encoding: Encoding = None,
     quick: Quick = False,
     selection: Selection = None,
     scores: Annotated[bool, typer.Option(help="Measure leave-one-environment-out scores for the model card.")] = True,
@@ -40,6 +55,7 @@ def fit(
     from eber.workflow.fitting import fit_table
 
     check_selection(quick, selection)
+    reading = {"sheet": sheet, "query": query, "encoding": encoding}
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = _say_warning
@@ -50,8 +66,13 @@ def fit(
             method=method,
             out=out,
             seed=seed,
-            drop=columns_named(drop, table),
-            features=columns_named(features, table) if features else None,
+            drop=columns_named(drop, table, reading),
+            features=columns_named(features, table, reading) if features else None,
+            categorical=columns_named(categorical, table, reading),
+            numeric=columns_named(numeric, table, reading),
+            missing=[value for text in missing or () for value in names_in(text)],
+            positive=positive,
+            **reading,
             quick=quick,
             selection=selection,
             scores=scores,

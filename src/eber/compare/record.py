@@ -17,10 +17,12 @@ from eber.io.checksummed_json import encode_checksummed, read_checksummed
 from eber.io.files import write_atomically
 from eber.runs.runner import GIVE_COMMAND_AGAIN
 from eber.runs.spec import Experiment
+from eber.tables.choices import NO_CHOICES, ColumnChoices
+from eber.tables.reading import NOTHING_SAID, Reading
 from eber.tables.training import TrainingTable
 
 RECORD_FILE = "comparison.json"
-RECORD_FORMAT, RECORD_VERSION = "eber-comparison", 2
+RECORD_FORMAT, RECORD_VERSION = "eber-comparison", 3
 
 
 @dataclass(frozen=True)
@@ -35,12 +37,17 @@ class ComparisonRecord:
     drop : list of str
     features : list of str or None
         As the user gave them.
+    choices : mapping
+        What the user said about kinds of columns, missing values and classes.
+    reading : mapping
+        How the table is read.
     steps, penalty_weights, selection
         The effort of a fit, and the rule by which a penalty weight is chosen.
     metric : str
         The one that methods are ranked by.
     n_rows : int
     classes : list of str
+        Of two, the positive one last.
     environments : mapping
         Environment to the number of its rows of each class.
     kinds : mapping
@@ -58,6 +65,8 @@ class ComparisonRecord:
     environment: str
     drop: Sequence[str]
     features: Sequence[str] | None
+    choices: Mapping[str, Any]
+    reading: Mapping[str, str]
     steps: int
     penalty_weights: Sequence[float]
     selection: str
@@ -85,6 +94,8 @@ class ComparisonRecord:
             environment=self.environment,
             drop=self.drop,
             features=self.features,
+            choices=ColumnChoices.from_json(self.choices),
+            reading=Reading(**self.reading),
             effort=self.effort,
             metric=self.metric,
         )
@@ -110,6 +121,8 @@ def record_comparison(
     *,
     drop: Sequence[str],
     features: Sequence[str] | None,
+    choices: ColumnChoices = NO_CHOICES,
+    reading: Reading = NOTHING_SAID,
 ) -> ComparisonRecord:
     """What is about to be compared."""
     counts: dict[str, dict[str, int]] = {}
@@ -122,12 +135,14 @@ def record_comparison(
         "environment": table.schema.environment,
         "drop": list(drop),
         "features": None if features is None else list(features),
+        "choices": choices.to_json(),
+        "reading": reading.given,
         "steps": effort.steps,
         "penalty_weights": list(effort.penalty_weights),
         "selection": effort.selection,
         "metric": metric,
         "n_rows": len(table),
-        "classes": [str(label) for label in np.unique(table.y)],
+        "classes": [str(label) for label in table.classes],
         "environments": counts,
         "kinds": {feature.name: feature.kind for feature in table.schema.features},
         "folds": {fold: list(members) for fold, members in plan.folds.items()},

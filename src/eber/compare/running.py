@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,9 @@ from eber.methods import default_methods
 from eber.runs.cell import ADAPTED, MAIN, Cell, CellResult
 from eber.runs.fitting import Steps
 from eber.runs.spec import Experiment
+from eber.tables.choices import NO_CHOICES, ColumnChoices
 from eber.tables.preprocessing import Preprocessing
+from eber.tables.reading import NOTHING_SAID, Reading
 from eber.tables.training import TrainingTable, fingerprint, read_training_table
 
 NAME = "compare"
@@ -37,10 +39,12 @@ def comparison(
     environment: str,
     drop: Sequence[str] = (),
     features: Sequence[str] | None = None,
+    choices: ColumnChoices = NO_CHOICES,
+    reading: Reading = NOTHING_SAID,
     effort: Effort = Effort(),  # noqa: B008 (frozen)
     metric: str = "nll",
 ) -> Experiment:
-    """The comparison of all methods on one table, declared."""
+    """The comparison of all methods on one table, declared; `reading` is how workers read it."""
     return Experiment(
         name=NAME,
         title=f"Predicting {label} in a new {environment}",
@@ -50,6 +54,8 @@ def comparison(
             "environment": environment,
             "drop": json.dumps(list(drop)),
             "features": json.dumps(None if features is None else list(features)),
+            "choices": json.dumps(choices.to_json()),
+            "reading": json.dumps(reading.given),
             "steps": effort.steps,
             "penalty_weights": effort.penalty_weights,
             "selection": effort.selection,
@@ -63,7 +69,7 @@ def comparison(
         reference_method=default_methods()[0],
         run_cell=run_cell,
         seeds_together=5,
-        fingerprint=fingerprint,
+        fingerprint=partial(fingerprint, reading=reading),
     )
 
 
@@ -71,7 +77,8 @@ def run_cell(cell: Cell) -> Steps[CellResult]:
     """Fit one method without one fold's environments, and score it on them."""
     p = cell.parameters
     assert cell.data_dir is not None
-    table = _read(cell.data_dir, p["label"], p["environment"], p["drop"], p["features"], cell.data)
+    said = (p["drop"], p["features"], p["choices"], p["reading"])
+    table = _read(cell.data_dir, p["label"], p["environment"], said, cell.data)
     held = np.isin(table.environments, json.loads(p["held_out"]))
     effort = Effort(p["steps"], tuple(p["penalty_weights"]), p["selection"])
     return evaluate_fold(table, held, cell.method, cell.seed, effort)
@@ -98,29 +105,32 @@ def evaluate_fold(
     explanation = classifier.explain(X_test) if isinstance(classifier, EBERClassifier) else None
     proba = classifier.predict_proba(X_test) if explanation is None else explanation.p_y_given_x
     y = table.y[test]
-    scores = {MAIN: score(y, proba, classifier.classes_, METRICS)}
+    # Metrics and charts speak of the last of two classes; the classifier's own order is by size or by letters.
+    order = np.searchsorted(classifier.classes_, table.classes)
+    proba = proba[:, order]
+    scores = {MAIN: score(y, proba, table.classes, METRICS)}
     if fitted.penalty_weight is not None:
         scores[MAIN]["penalty_weight"] = fitted.penalty_weight
     arrays: dict[str, NDArray[Any]] = {
         "proba": proba.astype(np.float32),
-        "label": np.searchsorted(classifier.classes_, y),
+        "label": np.argsort(order)[np.searchsorted(classifier.classes_, y)],
     }
     if explanation is not None:
-        adapted, more = _look_inside(classifier, explanation, y, seed)
+        adapted, more = _look_inside(classifier, explanation, y, order, seed)
         scores[ADAPTED] = adapted
         arrays |= more
     return CellResult(scores, {MAIN: fitted.seconds}, arrays)
 
 
 def _look_inside(
-    classifier: EBERClassifier, explanation: Explanation, y: NDArray[Any], seed: int
+    classifier: EBERClassifier, explanation: Explanation, y: NDArray[Any], order: NDArray[np.int64], seed: int
 ) -> tuple[dict[str, float], dict[str, NDArray[Any]]]:
     """What EBER says beyond probabilities: p(e|x), latents, the split of uncertainty, and what adaptation gains."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AdaptationWarning)  # whether to trust it is kept as a number
         adapted = classifier.adapt(explanation)
-    proba = explanation.adapted(adapted.member_adaptations()).p_y_given_x
-    scores = score(y, proba, classifier.classes_, METRICS)
+    proba = explanation.adapted(adapted.member_adaptations()).p_y_given_x[:, order]
+    scores = score(y, proba, classifier.classes_[order], METRICS)
     scores["trusted"] = float(adapted.adaptation_.trusted)
     split, p_e = explanation.uncertainty, explanation.p_e_given_x
     rows = np.sort(np.random.default_rng(seed).permutation(len(y))[:MAX_SHOWN_LATENTS])
@@ -137,8 +147,18 @@ def _look_inside(
 
 
 @lru_cache(maxsize=1)
-def _read(path: Path, label: str, environment: str, drop: str, features: str, data: str) -> TrainingTable:
-    """The table, read once by each worker; `data` is its fingerprint, so that another content is another entry."""
+def _read(path: Path, label: str, environment: str, said: tuple[str, str, str, str], data: str) -> TrainingTable:
+    """The table, read once by each worker; `data` is its fingerprint, so that another content is another entry.
+
+    What the user said (columns to drop, features, choices, reading) comes as JSON.
+    """
+    drop, features, choices, reading = map(json.loads, said)
     return read_training_table(
-        path, label=label, environment=environment, drop=json.loads(drop), features=json.loads(features)
+        path,
+        label=label,
+        environment=environment,
+        drop=drop,
+        features=features,
+        choices=ColumnChoices.from_json(choices),
+        reading=Reading(**reading),
     )

@@ -53,6 +53,7 @@ def describe(
             "label": table.schema.label,
             "environment": table.schema.environment,
             "classes": [str(label) for label in classifier.classes_],
+            "positive": table.schema.positive,
             "environments": environments,
             "notes": list(table.notes),
         },
@@ -71,11 +72,14 @@ def describe(
 def card_page(card: Mapping[str, Any], preprocessing: Preprocessing) -> str:
     """The model card in Markdown."""
     data = card["data"]
+    # Cards of the first folders name no positive class.
+    positive = f"; {data['positive']} is the positive one" if data.get("positive") else ""
     lines = [
         f"# {card['method']} for {data['label']}",
         "",
         f"Fitted on {data['rows']} rows of `{data['file']}` (SHA-256 {data['sha256']}) from "
-        f"{_environments(len(data['environments']))} (`{data['environment']}`). Classes: {', '.join(data['classes'])}.",
+        f"{_environments(len(data['environments']))} (`{data['environment']}`). Classes: {', '.join(data['classes'])}"
+        f"{positive}.",
         "",
         "## How it does in an environment that it was not fitted on",
         "",

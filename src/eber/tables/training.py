@@ -16,9 +16,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from eber.io.text import shortened
+from eber.tables.choices import NO_CHOICES, ColumnChoices
+from eber.tables.classes import choose_positive, ordered_classes, say_unknown
+from eber.tables.column_decisions import find_schema
 from eber.tables.columns import as_booleans, as_numbers, as_texts, as_words, find_meaning
 from eber.tables.files import TableFile, open_table
-from eber.tables.schema import Schema, find_schema, require_columns, subject_column
+from eber.tables.reading import Reading
+from eber.tables.schema import Schema, require_columns, subject_column
 
 MAX_CLASSES = 50
 MAX_LISTED = 10
@@ -70,6 +74,8 @@ class TrainingTable:
         What was decided about the file, its columns and its rows, in sentences.
     subject : str
         The column of `identifiers`; empty where none names subjects.
+    why_positive : str
+        Why one of two classes is the positive one, where that was not plain.
     """
 
     name: str
@@ -80,16 +86,24 @@ class TrainingTable:
     identifiers: NDArray[Any] | None
     notes: tuple[str, ...]
     subject: str = ""
+    why_positive: str = ""
 
     def __len__(self) -> int:
         return self.columns.n_rows
 
     @property
+    def classes(self) -> NDArray[Any]:
+        """All classes in their order, (K,); of two, the positive one last."""
+        return ordered_classes(self.y, self.schema.positive)
+
+    @property
     def contents(self) -> list[str]:
-        """Classes and environments with their rows: a wrong column, or a wrong positive class, shows here first."""
-        classes, rows = np.unique(self.y, return_counts=True)
-        listed = ", ".join(f"{label} ({n})" for label, n in zip(classes, rows, strict=True))
+        """Classes, environments and columns: a wrong column, or a wrong positive class, shows here first."""
+        classes = self.classes
+        listed = ", ".join(f"{label} ({(self.y == label).sum()})" for label in classes)
         positive = f"; {classes[1]} is the positive one" if len(classes) == 2 else ""
+        if self.why_positive:
+            positive += f" ({self.why_positive}; --positive says otherwise)"
         names, sizes = np.unique(self.environments, return_counts=True)
         order = np.argsort(-sizes, kind="stable")[:MAX_LISTED]
         largest = ", ".join(f"{names[j]} ({sizes[j]})" for j in order)
@@ -97,6 +111,7 @@ class TrainingTable:
         return [
             f"Classes of {self.schema.label!r} with their rows: {listed}{positive}.",
             f"Environments of {self.schema.environment!r} with their rows: {largest}{more}.",
+            self.schema.listed,
         ]
 
 
@@ -107,6 +122,8 @@ def read_training_table(
     environment: str,
     drop: Sequence[str] = (),
     features: Sequence[str] | None = None,
+    choices: ColumnChoices = NO_CHOICES,
+    reading: Reading | None = None,
 ) -> TrainingTable:
     """Read a table to learn from. Rows without a label or an environment are left out, with a note.
 
@@ -114,8 +131,12 @@ def read_training_table(
     ----------
     table : str, Path or DataFrame
         As for :func:`eber.tables.files.open_table`.
+    choices : ColumnChoices
+        What the user said about kinds of columns, missing values and classes.
+    reading : Reading, optional
+        How the source is read.
     """
-    file = open_table(table)
+    file = open_table(table, reading, choices.missing)
     title = file.title
     require_columns(file, [label, environment])
     for name in (label, environment):
@@ -140,10 +161,22 @@ def read_training_table(
     y = _labels(rows[label], title, label, file.decimal_comma)
     environments = np.array(as_texts(rows[environment]).to_pylist(), dtype=str)
     _check_environments(environments, title, environment)
-    schema = find_schema(file, rows, environments, label=label, environment=environment, drop=drop, features=features)
+    positive, why_positive = choose_positive(y, choices.positive, f"The label {label!r} of {title}")
+    schema = find_schema(
+        file,
+        rows,
+        environments,
+        label=label,
+        environment=environment,
+        drop=drop,
+        features=features,
+        choices=choices,
+        positive=positive,
+    )
     subject, identifiers = _subjects(rows, schema)
     columns = decode(rows, file, schema)
-    return TrainingTable(file.name, schema, columns, y, environments, identifiers, (*notes, *schema.notes), subject)
+    notes += [*say_unknown(y, label), *schema.notes]
+    return TrainingTable(file.name, schema, columns, y, environments, identifiers, tuple(notes), subject, why_positive)
 
 
 def decode(table: Any, file: TableFile, schema: Schema, first_row: int = 0) -> FeatureColumns:
@@ -159,7 +192,9 @@ def decode(table: Any, file: TableFile, schema: Schema, first_row: int = 0) -> F
         where = f"Column {feature.name!r} of {file.title}"
         column = table[feature.name]
         if feature.kind == "numeric":
-            values[feature.name] = as_numbers(column, file.decimal_comma, feature.odd_texts, where, first_row)
+            numbers = as_numbers(column, file.decimal_comma, feature.odd_texts, where, first_row)
+            numbers[np.isin(numbers, feature.codes)] = np.nan
+            values[feature.name] = numbers
         elif feature.kind == "boolean":
             values[feature.name] = as_booleans(column, where, first_row)
         elif feature.kind == "ordinal":
@@ -169,16 +204,21 @@ def decode(table: Any, file: TableFile, schema: Schema, first_row: int = 0) -> F
     return FeatureColumns(values, table.num_rows)
 
 
-def fingerprint(table: Any) -> str:
+def fingerprint(table: Any, reading: Reading | None = None) -> str:
     """A text that changes whenever the content of the table does: of the file, a folder's files, or a frame as Parquet.
 
     Parameters
     ----------
     table : str, Path or DataFrame
         As for :func:`eber.tables.files.open_table`.
+    reading : Reading, optional
+        How the source is read.
     """
     digest = hashlib.sha256()
-    for part in open_table(table).parts:
+    rows = open_table(table, reading).rows
+    for name in rows.part_names:  # of which columns were made
+        digest.update(name.encode())
+    for part in rows.parts:
         with part.open("rb") if isinstance(part, Path) else io.BytesIO(part) as file:
             while block := file.read(READ_BYTES):
                 digest.update(block)

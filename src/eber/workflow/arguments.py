@@ -13,6 +13,7 @@ from eber.compare import methods
 from eber.compare.methods import Effort
 from eber.model_selection import find_rule
 from eber.runs.progress import Progress, progress_on
+from eber.tables.choices import ColumnChoices
 
 RESULTS = Path("results")
 """Where output goes unless a folder is named."""
@@ -36,6 +37,19 @@ def names_of(given: str | Iterable[str] | None, what: str) -> list[str]:
         if not isinstance(name, str):
             raise TypeError(f"{what} takes names; {name!r} is none.")
     return names
+
+
+def choices_of(
+    categorical: str | Iterable[str], numeric: str | Iterable[str], missing: str | Iterable[str], positive: str | None
+) -> ColumnChoices:
+    """What was said about columns and classes; values may be given as numbers."""
+    values = [missing] if isinstance(missing, str | int | float) else list(missing)
+    return ColumnChoices(
+        tuple(names_of(categorical, "categorical")),
+        tuple(names_of(numeric, "numeric")),
+        tuple(str(value) for value in values),
+        None if positive is None else str(positive),
+    )
 
 
 def whole_number(value: Any, what: str, at_least: int) -> int:

@@ -20,15 +20,17 @@ from eber.report.comparison_page import write_comparison_page
 from eber.runs.progress import Progress
 from eber.runs.results import load_results
 from eber.runs.runner import RunSummary, run, writing_outputs
-from eber.tables.files import TableFile, open_table
+from eber.tables.files import STANDARD_INPUT, TableFile, open_table
 from eber.tables.frames import is_path
+from eber.tables.reading import Reading
 from eber.tables.training import TrainingTable, read_training_table
 from eber.training import one_thread
-from eber.workflow.arguments import RESULTS, as_progress, call_text, effort_of, names_of, whole_number
+from eber.workflow.arguments import RESULTS, as_progress, call_text, choices_of, effort_of, names_of, whole_number
 from eber.workflow.table_comparison import TableComparison
 
 FRAME_FILE = "table.parquet"
-"""The rows of a frame in an output folder, for the worker processes and for going on after an interruption."""
+"""The rows of a frame, a workbook or a query in an output folder, for the worker processes and for going on after an
+interruption."""
 
 
 def compare_table(
@@ -43,6 +45,13 @@ def compare_table(
     jobs: int = 2,
     drop: str | Iterable[str] = (),
     features: str | Iterable[str] | None = None,
+    categorical: str | Iterable[str] = (),
+    numeric: str | Iterable[str] = (),
+    missing: str | Iterable[str] = (),
+    positive: str | None = None,
+    sheet: str | None = None,
+    query: str | None = None,
+    encoding: str | None = None,
     quick: bool = False,
     selection: str | None = None,
     progress: bool | Progress = False,
@@ -53,8 +62,8 @@ def compare_table(
     Parameters
     ----------
     table : str, Path or DataFrame
-        CSV (also gzipped), Parquet, a folder of Parquet files, or a DataFrame of pandas, polars or pyarrow. An index of
-        pandas is not used.
+        A file or folder of a format in docs/tables.md, "-" for standard input, or a DataFrame of pandas, polars or
+        pyarrow. An index of pandas is not used.
     label, environment : str
         The column to be predicted, and the one that says where each row comes from.
     out : str or Path, optional
@@ -71,6 +80,19 @@ def compare_table(
         Worker processes, one thread each. In a script they need the usual ``if __name__ == "__main__":``.
     drop, features : str or iterable of str
         Columns not to be used; or exactly those to be used.
+    categorical, numeric : str or iterable of str
+        Columns to be taken as categories, or as numbers, whatever they look like.
+    missing : str or iterable of str
+        Further values that count as missing, such as "-999" or "unknown".
+    positive : str, optional
+        Of two classes, the one that AUROC, AUPRC and calibration curves speak of; otherwise the one that a clinician
+        would name (case, yes, 1, +), or else the rarer one.
+    sheet : str, optional
+        Of an Excel workbook with several.
+    query : str, optional
+        SQL whose answer is the table: in a database, or about a CSV or Parquet file, which it calls data.
+    encoding : str, optional
+        Of CSV that is not UTF-8, such as latin-1 or utf-16.
     quick : bool
         Shorter training, no search of weights: a first look.
     selection : str, optional
@@ -91,9 +113,12 @@ def compare_table(
     chosen = [find_method(name).name for name in names_of(methods, "methods") or default_methods()]
     whole_number(seeds, "seeds", 1)
     whole_number(jobs, "jobs", 1)
-    file = open_table(table)
+    choices = choices_of(categorical, numeric, missing, positive)
+    file = open_table(table, Reading(sheet, query, encoding))
     dropped, wanted = names_of(drop, "drop"), None if features is None else names_of(features, "features")
-    data = read_training_table(file, label=label, environment=environment, drop=dropped, features=wanted)
+    data = read_training_table(
+        file, label=label, environment=environment, drop=dropped, features=wanted, choices=choices
+    )
     listener = as_progress(progress)
     _say(listener, [*data.contents, *data.notes])
     plan = plan_folds(data.y, data.environments)
@@ -102,7 +127,17 @@ def compare_table(
     if progress is not False:
         _say(listener, _announcement(data, plan, chosen, seeds, effort, jobs, folder))
     suspicions = find_suspicions(data, plan)
-    record = record_comparison(data, plan, effort, metric, suspicions, drop=dropped, features=wanted)
+    record = record_comparison(
+        data,
+        plan,
+        effort,
+        metric,
+        suspicions,
+        drop=dropped,
+        features=wanted,
+        choices=choices,
+        reading=file.reading,
+    )
     call = call_text(
         compare_table,
         table,
@@ -113,12 +148,19 @@ def compare_table(
         metric=metric,
         drop=tuple(dropped),
         features=wanted,
+        categorical=choices.categorical,
+        numeric=choices.numeric,
+        missing=choices.missing,
+        positive=positive,
+        sheet=sheet,
+        query=query,
+        encoding=encoding,
         quick=quick,
         selection=selection,
     )
     folder.mkdir(parents=True, exist_ok=True)
     with writing_outputs(folder):
-        rows = Path(table) if is_path(table) else _keep_frame(file, folder)
+        rows = file.source or _keep_rows(file, folder)
         record.save(folder)
     summary = run(
         record.experiment,
@@ -158,11 +200,13 @@ def _say(listener: Progress, sentences: Iterable[str]) -> None:
 
 
 def _name(table: Any) -> str:
-    return Path(table).resolve().name.split(".")[0] if is_path(table) else Path(FRAME_FILE).stem
+    if not is_path(table) or str(table) == STANDARD_INPUT:
+        return Path(FRAME_FILE).stem
+    return Path(table).resolve().name.split(".")[0]
 
 
-def _keep_frame(file: TableFile, folder: Path) -> Path:
-    """Write the rows of a frame where worker processes find them, unless they are there."""
+def _keep_rows(file: TableFile, folder: Path) -> Path:
+    """Write rows that are in memory where worker processes find them, unless they are there."""
     place, (content,) = folder / FRAME_FILE, file.parts
     if not place.exists() or place.read_bytes() != content.to_pybytes():
         write_atomically(place, content.to_pybytes())
