@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -59,12 +60,13 @@ def with_minus_as_null(table: Any, signs: Sequence[str]) -> Any:
 
 
 def without_values(table: Any, values: Sequence[str]) -> Any:
-    """The same with nulls where a value is one of these: as it is written, or as the same number."""
-    texts, numbers = pa.array(values, pa.string()), [number for value in values if (number := _number(value))]
+    """The same with nulls where a value is one of these: as it is written, or as the same number (-5 and -5.0)."""
+    numbers = [number for value in values if (number := _number(value))]
+    spellings = "|".join([*(re.escape(value) for value in values), *map(_spellings, numbers)])
     for j, column in enumerate(table.columns):
         kind = kind_of_type(column.type)
         if kind is None:
-            found = pc.is_in(as_texts(column), texts)
+            found = pc.fill_null(pc.match_substring_regex(as_texts(column), f"^(?:{spellings})$"), False)
         elif kind == "numeric" and numbers:
             found = pc.is_in(as_texts(column), pa.array(numbers, pa.string()))
         else:
@@ -82,3 +84,9 @@ def _number(value: str) -> str:
         return f"{float(value.replace(',', '.')):.15g}"
     except ValueError:
         return ""
+
+
+def _spellings(number: str) -> str:
+    """A pattern for the ways in which a number is written: with zeros at its end, with a decimal comma."""
+    whole, _, fraction = number.partition(".")
+    return rf"\+?{re.escape(whole)}[.,]{fraction}0*" if fraction else rf"\+?{re.escape(whole)}(?:[.,]0*)?"
