@@ -47,7 +47,7 @@ def choose_positive(labels: NDArray[Any], given: str | None, where: str) -> tupl
     if len(texts) != 2:
         return "", ""
     if given is not None:
-        return given, "as you said"
+        return given, ""
     words = [text.strip().lower() for text in texts]
     says_yes = [word in POSITIVE for word in words]
     says_no = [word in NEGATIVE for word in words]

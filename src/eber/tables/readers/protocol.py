@@ -12,6 +12,7 @@ import contextlib
 import csv
 import importlib
 import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -150,9 +151,11 @@ def naming_damage(title: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def naming_reader(title: object, what: str) -> Iterator[None]:
-    """The same for a library of its own, which may raise anything on a damaged file."""
+    """The same for a library of its own, which may raise anything on a damaged file and warns of much."""
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
     except (ImportError, MemoryError):
         raise
     except Exception as error:
@@ -163,7 +166,7 @@ def naming_reader(title: object, what: str) -> Iterator[None]:
 
 def first_line(error: BaseException) -> str:
     """What an error says, in a line."""
-    return str(error).strip().split("\n")[0].rstrip(".")[:300] or type(error).__name__
+    return str(error).strip().split("\n")[0].rstrip(".!")[:300] or type(error).__name__
 
 
 def require_path(part: Any, what: str) -> Path:
