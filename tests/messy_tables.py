@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import decimal
 import gzip
+import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.parquet as pq
 
 RNG = np.random.default_rng(0)
@@ -93,15 +96,41 @@ def parquet(table: pa.Table | pd.DataFrame, cut: int = 0) -> Callable[[Path], Pa
     return write
 
 
-def folder_of(*tables: pd.DataFrame) -> Callable[[Path], Path]:
-    """Write a folder of Parquet files."""
+def folder_of(*tables: pd.DataFrame, suffix: str = "parquet") -> Callable[[Path], Path]:
+    """Write a folder of Parquet or CSV files."""
 
     def write(folder: Path) -> Path:
         parts = folder / "parts"
         parts.mkdir()
         for j, table in enumerate(tables):
-            table.to_parquet(parts / f"part-{j}.parquet")
+            path = parts / f"part-{j}.{suffix}"
+            table.to_parquet(path) if suffix == "parquet" else table.to_csv(path, index=False)
         return parts
+
+    return write
+
+
+def feather(table: pd.DataFrame) -> Callable[[Path], Path]:
+    """Write a Feather file."""
+
+    def write(folder: Path) -> Path:
+        path = folder / "table.feather"
+        pyarrow.feather.write_feather(table, str(path))
+        return path
+
+    return write
+
+
+def sqlite(*tables: pd.DataFrame) -> Callable[[Path], Path]:
+    """Write a database of so many tables."""
+
+    def write(folder: Path) -> Path:
+        path = folder / "table.db"
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            for j, table in enumerate(tables):
+                table.to_sql(f"t{j}", database, index=False)
+            database.commit()
+        return path
 
     return write
 
@@ -178,6 +207,7 @@ TABLES: dict[str, Messy] = {
     "bars": Messy(csv(base(), sep="|")),
     "a byte order mark": Messy(csv(base(), encoding="utf-8-sig")),
     "Windows line ends": Messy(csv(base(), lineterminator="\r\n")),
+    "a separator that is named": Messy(text("sep=;\r\n" + base().to_csv(index=False, sep=";", decimal=","))),
     "Latin-1": Messy(csv(_with(name=["Zoë", "René"] * 30), encoding="latin-1"), says="UTF-8"),
     "UTF-16": Messy(csv(base(), encoding="utf-16"), says="UTF-16"),
     "UTF-16 without a mark": Messy(csv(base(), encoding="utf-16-le"), says="no text"),
@@ -232,7 +262,7 @@ TABLES: dict[str, Messy] = {
         csv(_with(a=["yes", "NO"] * 30, b=["Y", "n"] * 30, c=["TRUE", "False"] * 30, d=["1", "0"] * 30)),
         kinds=(("a", "boolean"), ("b", "boolean"), ("c", "boolean"), ("d", "numeric")),
     ),
-    "huge whole numbers": Messy(csv(_with(big=[10**30 + j * 10**28 for j in range(N)])), kinds=(("big", "numeric"),)),
+    "huge whole numbers": Messy(csv(_with(big=[10**30 + j * 10**28 for j in range(N)])), notes=("'big' is not used",)),
     "steps": Messy(
         csv(
             _with(pain=[["none", "Mild", "severe"][j // 3 % 3] for j in range(N)], stage=["I", "II", "III", "IV"] * 15)
@@ -249,7 +279,7 @@ TABLES: dict[str, Messy] = {
             )
         ),
         notes=("in this order: c, b, a",),
-        kinds=(("grade", "ordinal"), ("colour", "categorical"), ("ward", "numeric")),
+        kinds=(("grade", "ordinal"), ("colour", "categorical"), ("ward", "categorical")),
     ),
     "numbers beyond floating point": Messy(csv(_with(big=[f"{j % 7}e400" for j in range(N)]))),
     "infinities": Messy(csv(_with(v=["inf", "-Infinity", *map(str, np.arange(58) % 7)]))),
@@ -271,11 +301,40 @@ TABLES: dict[str, Messy] = {
     "a folder with other columns": Messy(folder_of(base(), base().drop(columns="w")), says="has other columns"),
     "a folder with other types": Messy(folder_of(base(), base().astype({"x": str})), says="of another type in"),
     "a folder with numbers of two sizes": Messy(folder_of(base(), base(seed=1).round().astype({"x": int}))),
+    "a folder of CSV files": Messy(folder_of(base(30), base(30, seed=1), suffix="csv"), notes=("Column 'file' is",)),
     "a folder without Parquet": Messy(lambda folder: folder, says="holds no Parquet file"),
     "a file that is not there": Messy(lambda folder: folder / "nothing.csv", says="There is no file"),
+    "codes for missing values": Messy(
+        csv(_with(crp=[-999 if j % 6 == 0 else j % 11 + 0.5 for j in range(N)])),
+        notes=("Column 'crp' has -999 in 10 of 60 rows", "--numeric crp"),
+        kinds=(("crp", "numeric"),),
+    ),
+    "numbered objects": Messy(
+        csv(_with(object_number=[j * 7919 % 1000 for j in range(N)])), notes=("'object_number' is not used",)
+    ),
+    "days without dashes": Messy(
+        csv(_with(seen=pd.date_range("2023-12-01", periods=N).strftime("%Y%m%d"))), notes=("'seen' is not used",)
+    ),
+    "digits filled up with zeros": Messy(
+        csv(_with(agent=["007", "008", "113", "012", "007"] * 12)),
+        notes=("filled up with zeros",),
+        kinds=(("agent", "categorical"),),
+    ),
+    "plus and minus": Messy(
+        csv(base().assign(y=lambda t: t["y"].map({0: "-", 1: "+"}), smear=["+", "-", "-", "+", "-"] * 12)),
+        notes=("+ is the positive one",),
+        kinds=(("smear", "boolean"),),
+    ),
+    "an unknown class": Messy(
+        csv(_with(y=["unknown" if j % 10 == 0 else ["no", "yes"][j // 3 % 2] for j in range(N)])),
+        notes=("'unknown' (6 rows) is a class of its own",),
+    ),
+    "Feather": Messy(feather(base())),
+    "SQLite": Messy(sqlite(base())),
+    "two tables in SQLite": Messy(sqlite(base(), base()), says="has 2 tables"),
     "a picture": Messy(text(b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + bytes(64)), says="no text"),
     "a web page": Messy(text("<!doctype html><html><body>404</body></html>\n"), says="no column 'y'"),
-    "a spreadsheet": Messy(text(b"PK\x03\x04rest", "table.xlsx"), says="export it"),
+    "a spreadsheet": Messy(text(b"PK\x03\x04rest", "table.xlsx"), says="cannot be read as an Excel workbook"),
 }
 
 

@@ -13,6 +13,7 @@ import pytest
 from eber.datasets.parametric import ParametricParameters, draw
 from eber.evaluation import metrics
 from eber.method.diagnostics import Diagnostic
+from eber.tables import files
 
 PAGE = Path(__file__).parents[1] / "CONTRIBUTING.md"
 
@@ -63,6 +64,16 @@ def test_a_metric(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "METRICS", dict(metrics.METRICS))
     scores = recipe("Add a metric")["scores"]
     assert scores == pytest.approx({"nll": 1.5 * np.log(2), "surprise": np.log(4)})
+
+
+def test_a_table_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "FORMATS", (recipe("Add a table format")["FORMAT"], *files.FORMATS))
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"site": "a", "x": 1}\n{"site": "b", "x": 2}\n')
+    assert files.open_table(path).read().to_pydict() == {"site": ["a", "b"], "x": [1, 2]}
+    path.write_text('{"site": ')
+    with pytest.raises(ValueError, match=r"t\.jsonl cannot be read as JSON lines"):
+        files.open_table(path)
 
 
 def test_a_data_set() -> None:

@@ -14,20 +14,20 @@ SABOTAGES = (
         broken="The scores are of the table as it is when the run begins, the folds of the table as it was.",
         test="tests/trust/test_changed_data.py::test_a_table_that_changes_before_the_run_is_refused",
         file="compare/running.py",
-        before="    if open_table(path).fingerprint != data:\n        raise _changed(path)\n    return data\n",
+        before="    if open_table(path, reading).fingerprint != data:\n        raise _changed(path)\n    return data\n",
         after="    return open_table(path).fingerprint\n",
     ),
     Sabotage(
-        broken="A table is read from the disk, and fingerprinted there again.",
+        broken="Nobody looks whether a table was written while it was read.",
         test="tests/trust/test_changed_data.py::test_the_fingerprint_of_a_table_is_of_the_bytes_that_its_rows_came_from",
         file="tables/training.py",
-        before="open_table(path, whole=True)",
-        after="open_table(path)",
+        before="    file.require_unchanged()\n",
+        after="",
     ),
     Sabotage(
         broken="The card names the bytes that the file has when the model is saved.",
         test="tests/trust/test_changed_data.py::test_the_card_names_the_bytes_that_a_model_learned_from",
-        file="cli/fit.py",
+        file="workflow/fitting.py",
         before="    card = describe(data, ",
         after="""\
     import dataclasses

@@ -16,8 +16,8 @@ SABOTAGES = (
         test="tests/workflow/test_fit_and_predict.py"
         "::test_predictions_are_the_command_s_to_the_bit_and_of_the_kind_that_was_given[path]",
         file="tables/prediction.py",
-        before="_predict_batches(model, open_table(table), keep, adapt)\n",
-        after="_predict_batches(model, open_table(table), (), adapt)\n",
+        before="_predict_batches(model, _open(model, table, reading), keep, adapt)\n",
+        after="_predict_batches(model, _open(model, table, reading), (), adapt)\n",
     ),
     Sabotage(
         broken="A comparison in Python takes a seed too many.",
@@ -43,7 +43,7 @@ SABOTAGES = (
     Sabotage(
         broken="NaN in a frame of polars is a value.",
         test="tests/workflow/test_frames.py::test_nan_of_polars_is_missing_as_that_of_pandas_is",
-        file="tables/files.py",
+        file="tables/readers/missing.py",
         before="if pa.types.is_floating(column.type) and pc.any",
         after="if pa.types.is_float16(column.type) and pc.any",
     ),

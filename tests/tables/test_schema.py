@@ -204,7 +204,8 @@ def test_names_that_differ_in_more_than_blanks_are_different(tmp_path: Path, fra
 def test_classes_and_environments_are_counted_and_the_positive_class_is_named(
     tmp_path: Path, frame: pd.DataFrame
 ) -> None:
-    classes, environments = read(tmp_path, frame.assign(y=["yes", "no", "no", "no"] * 10)).contents
+    classes, environments, columns = read(tmp_path, frame.assign(y=["yes", "no", "no", "no"] * 10)).contents
+    assert columns == "Columns that are used: 1 numeric (x)."
     assert classes == "Classes of 'y' with their rows: no (30), yes (10); yes is the positive one."
     assert environments == "Environments of 'site' with their rows: a (20), b (20)."
     many = read(tmp_path, frame.assign(y=[0, 1, 2, 1] * 10, site=[f"s{j % 19}" for j in range(40)])).contents

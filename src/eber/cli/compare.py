@@ -9,12 +9,19 @@ import typer
 
 from eber.cli.options import (
     METHODS_HELP,
+    Categorical,
     Drop,
+    Encoding,
     EnvironmentColumn,
     Epochs,
     Features,
     Label,
+    Missing,
+    Numeric,
+    Positive,
+    Query,
     Quick,
+    Sheet,
     TablePath,
     columns_named,
     names_in,
@@ -52,6 +59,13 @@ def compare(
     jobs: Annotated[int, typer.Option(min=1, help="Worker processes, one thread each.")] = 2,
     drop: Drop = None,
     features: Features = None,
+    categorical: Categorical = None,
+    numeric: Numeric = None,
+    missing: Missing = None,
+    positive: Positive = None,
+    sheet: Sheet = None,
+    query: Query = None,
+    encoding: Encoding = None,
     quick: Quick = False,
     epochs: Epochs = None,
     fit: Annotated[bool, typer.Option("--fit", help="Then fit the advised method on all rows and save it.")] = False,
@@ -65,6 +79,7 @@ def compare(
     """
     from eber.workflow.comparing import compare_table
 
+    reading = {"sheet": sheet, "query": query, "encoding": encoding}
     with stopped_by_the_user():
         comparison = compare_table(
             table,
@@ -75,8 +90,13 @@ def compare(
             seeds=seeds,
             metric=metric,
             jobs=jobs,
-            drop=columns_named(drop, table),
-            features=columns_named(features, table) if features else None,
+            drop=columns_named(drop, table, reading),
+            features=columns_named(features, table, reading) if features else None,
+            categorical=columns_named(categorical, table, reading),
+            numeric=columns_named(numeric, table, reading),
+            missing=[value for text in missing or () for value in names_in(text)],
+            positive=positive,
+            **reading,
             quick=quick,
             epochs=epochs,
             progress=True,

@@ -9,14 +9,22 @@ from typing import Annotated, Any
 import typer
 
 from eber.cli.options import (
+    Categorical,
     Drop,
+    Encoding,
     EnvironmentColumn,
     Epochs,
     Features,
     Label,
+    Missing,
+    Numeric,
+    Positive,
+    Query,
     Quick,
+    Sheet,
     TablePath,
     columns_named,
+    names_in,
     stopped_by_the_user,
 )
 from eber.io.text import count
@@ -35,6 +43,13 @@ def fit(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the fit.")] = 0,
     drop: Drop = None,
     features: Features = None,
+    categorical: Categorical = None,
+    numeric: Numeric = None,
+    missing: Missing = None,
+    positive: Positive = None,
+    sheet: Sheet = None,
+    query: Query = None,
+    encoding: Encoding = None,
     quick: Quick = False,
     epochs: Epochs = None,
     scores: Annotated[bool, typer.Option(help="Measure leave-one-environment-out scores for the model card.")] = True,
@@ -50,6 +65,7 @@ def fit(
     """Fit a model on a table and save it: classifier, preprocessing, columns and a model card."""
     from eber.workflow.fitting import fit_table
 
+    reading = {"sheet": sheet, "query": query, "encoding": encoding}
     with stopped_by_the_user(), warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = _say_warning
@@ -60,8 +76,13 @@ def fit(
             method=method,
             out=out,
             seed=seed,
-            drop=columns_named(drop, table),
-            features=columns_named(features, table) if features else None,
+            drop=columns_named(drop, table, reading),
+            features=columns_named(features, table, reading) if features else None,
+            categorical=columns_named(categorical, table, reading),
+            numeric=columns_named(numeric, table, reading),
+            missing=[value for text in missing or () for value in names_in(text)],
+            positive=positive,
+            **reading,
             quick=quick,
             epochs=epochs,
             scores=scores,

@@ -6,7 +6,7 @@ import contextlib
 import os
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 TablePath = Annotated[
-    Path, typer.Argument(help="CSV (also gzipped), Parquet, or a folder of Parquet files.", show_default=False)
+    Path,
+    typer.Argument(
+        help="CSV, Parquet, Feather, Excel, Stata, SPSS, SQLite, DuckDB or AnnData; a folder of Parquet or CSV files; "
+        "- for standard input.",
+        show_default=False,
+    ),
 ]
 INTERRUPTED_STATUS = 130
 FILE_WIDTH = 120
@@ -34,6 +39,39 @@ Drop = Annotated[
 Features = Annotated[
     list[str] | None,
     typer.Option("--features", help="Use exactly these columns; may be repeated.", show_default=False),
+]
+Categorical = Annotated[
+    list[str] | None,
+    typer.Option("--categorical", help="Column to be taken as categories; may be repeated.", show_default=False),
+]
+Numeric = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--numeric", help="Column to be taken as numbers, each of them believed; may be repeated.", show_default=False
+    ),
+]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--missing", help="Further value that counts as missing, such as -999; may be repeated.", show_default=False
+    ),
+]
+Positive = Annotated[
+    str | None,
+    typer.Option("--positive", help="Of two classes, the one that AUROC and AUPRC speak of.", show_default=False),
+]
+Sheet = Annotated[str | None, typer.Option("--sheet", help="Sheet of an Excel workbook.", show_default=False)]
+Query = Annotated[
+    str | None,
+    typer.Option(
+        "--query",
+        help="SQL whose answer is the table: in a database, or about a CSV or Parquet file, which it calls data.",
+        show_default=False,
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option("--encoding", help="Of CSV that is not UTF-8, such as latin-1 or utf-16.", show_default=False),
 ]
 Quick = Annotated[
     bool, typer.Option("--quick", help="Shorter training and fixed settings, nothing is tuned: a first look.")
@@ -59,11 +97,12 @@ def stopped_by_the_user() -> Iterator[None]:
         raise typer.Exit(INTERRUPTED_STATUS) from None
 
 
-def columns_named(given: list[str] | None, table: Path) -> list[str]:
+def columns_named(given: list[str] | None, table: Path, reading: Mapping[str, str | None]) -> list[str]:
     """Column names as given; one that is no column of the table may be several, separated by commas."""
     from eber.tables.files import open_table
+    from eber.tables.reading import Reading
 
-    columns = open_table(table).names if given else ()
+    columns = open_table(table, Reading(**reading)).names if given else ()
     names: list[str] = []
     for text in given or ():
         names += [text] if text in columns else names_in(text)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from eber.cli.options import TablePath, columns_named
+from eber.cli.options import Encoding, Query, Sheet, TablePath, columns_named
 from eber.io.text import count, printable
 
 
@@ -23,15 +23,20 @@ def predict(
         list[str] | None,
         typer.Option("--keep", help="Column to be copied into the output; may be repeated.", show_default=False),
     ] = None,
+    sheet: Sheet = None,
+    query: Query = None,
+    encoding: Encoding = None,
 ) -> None:
     """Predict every row of a table; neither labels nor environments are needed in it."""
     from eber.exceptions import AdaptationWarning
     from eber.workflow.fitting import load_model
 
+    reading = {"sheet": sheet, "query": query, "encoding": encoding}
     loaded = load_model(model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AdaptationWarning)  # the remarks below say it
-        predictions = loaded.predict_table(table, out, keep=columns_named(keep, table), adapt=adapt)
+        kept = columns_named(keep, table, reading)
+        predictions = loaded.predict_table(table, out, keep=kept, adapt=adapt, **reading)
     for line in predictions.remarks:
         typer.echo(printable(line))
     typer.echo(f"{out}: predictions for {count(len(predictions), 'row')}.")

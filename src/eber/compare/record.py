@@ -20,6 +20,8 @@ from eber.io.text import natural_order
 from eber.runs.results import Results, load_results
 from eber.runs.runner import GIVE_COMMAND_AGAIN, RUN_FILE
 from eber.runs.spec import Experiment
+from eber.tables.choices import NO_CHOICES, ColumnChoices
+from eber.tables.reading import NOTHING_SAID, Reading
 from eber.tables.training import TrainingTable
 
 RECORD_FILE = "comparison.json"
@@ -41,12 +43,17 @@ class ComparisonRecord:
     drop : list of str
     features : list of str or None
         As the user gave them.
+    choices : mapping
+        What the user said about kinds of columns, missing values and classes.
+    reading : mapping
+        How the table is read.
     steps, search_folds : int
         The effort of a fit.
     metric : str
         The one that methods are ranked by.
     n_rows : int
     classes : list of str
+        Of two, the positive one last.
     environments : mapping
         Environment to the number of its rows of each class.
     kinds : mapping
@@ -66,6 +73,8 @@ class ComparisonRecord:
     environment: str
     drop: Sequence[str]
     features: Sequence[str] | None
+    choices: Mapping[str, Any]
+    reading: Mapping[str, str]
     steps: int
     search_folds: int
     metric: str
@@ -99,6 +108,8 @@ class ComparisonRecord:
             environment=self.environment,
             drop=self.drop,
             features=self.features,
+            choices=ColumnChoices.from_json(self.choices),
+            reading=Reading(**self.reading),
             effort=self.effort,
             metric=self.metric,
             data=self.data,
@@ -135,6 +146,8 @@ def record_comparison(
     *,
     drop: Sequence[str],
     features: Sequence[str] | None,
+    choices: ColumnChoices = NO_CHOICES,
+    reading: Reading = NOTHING_SAID,
 ) -> ComparisonRecord:
     """What is about to be compared."""
     counts: dict[str, dict[str, int]] = {}
@@ -147,11 +160,13 @@ def record_comparison(
         "environment": table.schema.environment,
         "drop": list(drop),
         "features": None if features is None else list(features),
+        "choices": choices.to_json(),
+        "reading": reading.given,
         "steps": effort.steps,
         "search_folds": effort.search_folds,
         "metric": metric,
         "n_rows": len(table),
-        "classes": [str(label) for label in np.unique(table.y)],
+        "classes": [str(label) for label in table.classes],
         "environments": counts,
         "kinds": {feature.name: feature.kind for feature in table.schema.features},
         "folds": {fold: list(members) for fold, members in plan.folds.items()},

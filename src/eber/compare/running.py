@@ -23,8 +23,10 @@ from eber.methods import POOL, default_methods
 from eber.runs.cell import ADAPTED, MAIN, Cell, CellResult
 from eber.runs.fitting import Steps
 from eber.runs.spec import Experiment
+from eber.tables.choices import NO_CHOICES, ColumnChoices
 from eber.tables.files import open_table
 from eber.tables.preprocessing import Preprocessing
+from eber.tables.reading import NOTHING_SAID, Reading
 from eber.tables.training import TrainingTable, read_training_table
 from eber.tuning.grids import all_default_candidates
 from eber.tuning.pool import left_out_weights
@@ -41,11 +43,16 @@ def comparison(
     environment: str,
     drop: Sequence[str] = (),
     features: Sequence[str] | None = None,
+    choices: ColumnChoices = NO_CHOICES,
+    reading: Reading = NOTHING_SAID,
     effort: Effort = Effort(),  # noqa: B008 (frozen)
     metric: str = "nll",
     data: str = "",
 ) -> Experiment:
-    """The comparison of all methods on one table, declared; `data` is the fingerprint of the table it is about."""
+    """The comparison of all methods on one table, declared.
+
+    `reading` is how workers read the table, and `data` its fingerprint.
+    """
     return Experiment(
         name=NAME,
         title=f"Predicting {label} in a new {environment}",
@@ -55,6 +62,8 @@ def comparison(
             "environment": environment,
             "drop": json.dumps(list(drop)),
             "features": json.dumps(None if features is None else list(features)),
+            "choices": json.dumps(choices.to_json()),
+            "reading": json.dumps(reading.given),
             "steps": effort.steps,
             "search_folds": effort.search_folds,
             "candidates": all_default_candidates() if effort.searches else "",
@@ -71,7 +80,7 @@ def comparison(
         seeds_together=5,
         built_on={POOL: POOL_MEMBERS} if effort.searches else {},
         circumstances="{} held out",
-        fingerprint=partial(_require_content, data),
+        fingerprint=partial(_require_content, data, reading),
     )
 
 
@@ -79,7 +88,8 @@ def run_cell(cell: Cell) -> CellResult | Steps[CellResult]:
     """Fit one method without one fold's environments, and score it on them."""
     p = cell.parameters
     assert cell.data_dir is not None
-    table = _read(cell.data_dir, p["label"], p["environment"], p["drop"], p["features"], cell.data)
+    said = (p["drop"], p["features"], p["choices"], p["reading"])
+    table = _read(cell.data_dir, p["label"], p["environment"], said, cell.data)
     held = np.isin(table.environments, json.loads(p["held_out"]))
     effort = Effort(p["steps"], p["search_folds"], p.get("passes"))
     if set(cell.parts) == set(POOL_MEMBERS):
@@ -108,18 +118,21 @@ def evaluate_fold(
     explanation = classifier.explain(X_test) if isinstance(classifier, EBERClassifier) else None
     proba = classifier.predict_proba(X_test) if explanation is None else explanation.p_y_given_x
     y = table.y[test]
-    scores = {MAIN: score(y, proba, classifier.classes_, METRICS)}
-    arrays: dict[str, NDArray[Any]] = {"proba": proba, "label": np.searchsorted(classifier.classes_, y)}
+    # Metrics and charts speak of the last of two classes; the classifier's own order is by size or by letters.
+    label, order = np.searchsorted(classifier.classes_, y), np.searchsorted(classifier.classes_, table.classes)
+    proba = proba[:, order]
+    scores = {MAIN: score(y, proba, table.classes, METRICS)}
+    arrays: dict[str, NDArray[Any]] = {"proba": proba, "label": np.argsort(order)[label]}
     if fitted.left_out is not None:
         arrays["settings"] = np.array([json.dumps(candidate) for candidate in fitted.settings])
         arrays["left_out"] = fitted.left_out
     if fitted.weights is not None:
         arrays |= _weights(fitted.weights)
     if explanation is not None:
-        adapted, more = _look_inside(classifier, explanation, y, seed)
+        adapted, more = _look_inside(classifier, explanation, y, order, seed)
         scores[ADAPTED] = adapted
         arrays |= more
-    arrays |= column_importance(classifier.predict_proba, X_test, arrays["label"], preprocessing)
+    arrays |= column_importance(classifier.predict_proba, X_test, label, preprocessing)
     return CellResult(scores, {MAIN: fitted.seconds}, arrays)
 
 
@@ -136,10 +149,11 @@ def pool_of(table: TrainingTable, held: NDArray[np.bool_], members: Mapping[str,
     weights = left_out_weights(left_out, np.searchsorted(classes, table.y[~held]), table.environments[~held])
     proba = np.einsum("j,jnk->nk", weights, np.stack([members[name].arrays["proba"] for name in POOL_MEMBERS]))
     y = table.y[held]
-    arrays = {"proba": proba, "label": np.searchsorted(classes, y)}
+    order = np.searchsorted(classes, table.classes)
+    arrays = {"proba": proba, "label": np.argsort(order)[np.searchsorted(classes, y)]}
     arrays |= _weights(dict(zip(POOL_MEMBERS, weights.tolist(), strict=True)))
     seconds = sum(member.seconds[MAIN] for member in members.values())
-    return CellResult({MAIN: score(y, proba, classes, METRICS)}, {MAIN: seconds}, arrays)
+    return CellResult({MAIN: score(y, proba, table.classes, METRICS)}, {MAIN: seconds}, arrays)
 
 
 def _weights(weights: Mapping[str, float]) -> dict[str, NDArray[Any]]:
@@ -147,14 +161,14 @@ def _weights(weights: Mapping[str, float]) -> dict[str, NDArray[Any]]:
 
 
 def _look_inside(
-    classifier: EBERClassifier, explanation: Explanation, y: NDArray[Any], seed: int
+    classifier: EBERClassifier, explanation: Explanation, y: NDArray[Any], order: NDArray[np.int64], seed: int
 ) -> tuple[dict[str, float], dict[str, NDArray[Any]]]:
     """What EBER says beyond probabilities: p(e|x), latents, the split of uncertainty, and what adaptation gains."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AdaptationWarning)  # whether to trust it is kept as a number
         adapted = classifier.adapt(explanation)
-    proba = explanation.adapted(adapted.member_adaptations()).p_y_given_x
-    scores = score(y, proba, classifier.classes_, METRICS)
+    proba = explanation.adapted(adapted.member_adaptations()).p_y_given_x[:, order]
+    scores = score(y, proba, classifier.classes_[order], METRICS)
     scores["trusted"] = float(adapted.adaptation_.trusted)
     split, p_e = explanation.uncertainty, explanation.p_e_given_x
     rows = np.sort(np.random.default_rng(seed).permutation(len(y))[:MAX_SHOWN_LATENTS])
@@ -171,19 +185,29 @@ def _look_inside(
 
 
 @lru_cache(maxsize=1)
-def _read(path: Path, label: str, environment: str, drop: str, features: str, data: str) -> TrainingTable:
-    """The table, read once by each worker; `data` is its fingerprint, and other rows than those are refused."""
+def _read(path: Path, label: str, environment: str, said: tuple[str, str, str, str], data: str) -> TrainingTable:
+    """The table, read once by each worker; `data` is its fingerprint, and other rows than those are refused.
+
+    What the user said (columns to drop, features, choices, reading) comes as JSON.
+    """
+    drop, features, choices, reading = map(json.loads, said)
     table = read_training_table(
-        path, label=label, environment=environment, drop=json.loads(drop), features=json.loads(features)
+        path,
+        label=label,
+        environment=environment,
+        drop=drop,
+        features=features,
+        choices=ColumnChoices.from_json(choices),
+        reading=Reading(**reading),
     )
     if table.fingerprint != data:
         raise _changed(path)
     return table
 
 
-def _require_content(data: str, path: Path) -> str:
+def _require_content(data: str, reading: Reading, path: Path) -> str:
     """The fingerprint of a table, which must still be what it was when the comparison was planned."""
-    if open_table(path).fingerprint != data:
+    if open_table(path, reading).fingerprint != data:
         raise _changed(path)
     return data
 

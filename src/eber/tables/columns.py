@@ -2,7 +2,8 @@
 
 The rules are the same when a model is fitted and when it is used. A column of text is
 
-- *boolean* when all its values are true/false, yes/no or y/n, in any letter case;
+- *boolean* when all its values are true/false, yes/no, y/n or +/-, in any letter case;
+- *categorical* when it holds digits that were filled up with zeros (007): such numbers are names;
 - *numeric* when all its values are numbers or detection limits ("<0.5", "≥100"), which are read as the limit, or
   nearly all: up to `MAX_ODD_TEXTS` different other texts (such as "unknown") in up to `MAX_ODD_SHARE` of the rows then
   count as missing, and are remembered by name;
@@ -28,12 +29,22 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from eber.io.text import shortened
+from eber.tables.guesses import has_padding
 
 Kind = Literal["numeric", "boolean", "ordinal", "categorical", "date", "grouped", "unusable"]
 
 MAX_ODD_SHARE = 0.05
 MAX_ODD_TEXTS = 20
-BOOLEAN_WORDS = {"true": True, "yes": True, "y": True, "false": False, "no": False, "n": False}
+BOOLEAN_WORDS = {
+    "true": True,
+    "yes": True,
+    "y": True,
+    "+": True,
+    "false": False,
+    "no": False,
+    "n": False,
+    "-": False,
+}
 SCALES = (
     ("none", "mild", "moderate", "severe", "critical"),
     ("never", "rarely", "sometimes", "often", "always"),
@@ -102,6 +113,10 @@ def find_meaning(column: Any, decimal_comma: bool) -> Meaning:
         return Meaning("grouped")
     if is_number.all() and is_category:
         return Meaning("categorical")
+    if has_padding(values, counts):
+        shown = shortened(values[int(np.argmax(_looks_like(values, r"^0\d+$")))].as_py())
+        why = f"its numbers are filled up with zeros, such as {shown}, so they are taken as names of categories"
+        return Meaning("categorical", remark=f"{why}. To have it used as numbers, give --numeric with its name")
     if is_number.any() and odd.sum() <= MAX_ODD_TEXTS and counts[odd].sum() <= MAX_ODD_SHARE * total:
         return Meaning("numeric", tuple(sorted(values.filter(pa.array(odd)).to_pylist())))
     if counts[_looks_like(values, _DATE)].sum() >= (1 - MAX_ODD_SHARE) * total:
@@ -111,6 +126,25 @@ def find_meaning(column: Any, decimal_comma: bool) -> Meaning:
     if scale and len(words) > 2:
         return Meaning("ordinal", steps=scale)
     return Meaning("categorical", remark=_why_numbers_were_meant(values, texts, counts, is_number))
+
+
+def meaning_as_told(column: Any, kind: str, decimal_comma: bool, where: str) -> Meaning:
+    """The meaning that the user has named, "categorical" or "numeric"; `where` is the column, for a refusal."""
+    column = plain_column(column)
+    of_type = kind_of_type(column.type)
+    if of_type in ("date", "unusable"):
+        return Meaning(of_type)
+    if kind == "categorical":
+        return Meaning("categorical")
+    if of_type is not None:
+        return Meaning("numeric")
+    values = pc.unique(column.drop_null())
+    texts = _number_texts(values, decimal_comma)
+    is_number, is_limit = _looks_like(texts, _NUMBER), _looks_like(texts, _LIMIT)
+    if not is_number.any():
+        raise ValueError(f"{where} is said to be numeric, but none of its values is a number.")
+    odd = values.filter(pa.array(~(is_number | is_limit))).to_pylist()
+    return Meaning("numeric", tuple(sorted(odd)))
 
 
 def find_limits(column: Any, decimal_comma: bool, odd_texts: tuple[str, ...]) -> tuple[int, str]:

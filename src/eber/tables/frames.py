@@ -28,7 +28,7 @@ def to_parquet(table: Any) -> Any:
     columns, names = _columns(table)
     stream = pa.BufferOutputStream()
     try:
-        pq.write_table(pa.table([_storable(column) for column in columns], names=names), stream)
+        pq.write_table(pa.table([storable(column) for column in columns], names=names), stream)
     except pa.ArrowException as error:
         reason = str(error).strip().split("\n")[0].rstrip(".")
         raise ValueError(f"{type(table).__name__} has a column that Parquet cannot hold: {reason}.") from error
@@ -78,7 +78,7 @@ def _from_pandas(column: pd.Series, name: str) -> Any:
         ) from error
 
 
-def _storable(column: Any) -> Any:
+def storable(column: Any) -> Any:
     """The column as Parquet keeps it: plain strings for views of strings, and categories as text.
 
     Parquet has no categories of numbers; as text they stay the categories that somebody made of them.

@@ -57,6 +57,7 @@ def describe(
             "label": table.schema.label,
             "environment": table.schema.environment,
             "classes": [str(label) for label in classifier.classes_],
+            "positive": table.schema.positive,
             "environments": environments,
             "notes": list(table.notes),
         },
@@ -88,12 +89,14 @@ def _settings(classifier: Any, kept: Sequence[Mapping[str, Any]]) -> dict[str, A
 def card_page(card: Mapping[str, Any], preprocessing: Preprocessing) -> str:
     """The model card in Markdown."""
     data = card["data"]
+    # Cards of the first folders name no positive class.
+    positive = f"; {data['positive']} is the positive one" if data.get("positive") else ""
     lines = [
         f"# {card['method']} for {_text(data['label'])}",
         "",
         f"Fitted on {data['rows']} rows of {_text(data['file'])} (SHA-256 {data['sha256']}) from "
         f"{_environments(len(data['environments']))} ({_text(data['environment'])}). "
-        f"Classes: {_text(', '.join(data['classes']))}.",
+        f"Classes: {_text(', '.join(data['classes']) + positive)}.",
         "",
         "## How it does in an environment that it was not fitted on",
         "",

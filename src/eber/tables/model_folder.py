@@ -30,6 +30,7 @@ from eber.io.text import count
 from eber.methods import find_saved_class, saved_name
 from eber.tables.model_card import card_page
 from eber.tables.preprocessing import Preprocessing
+from eber.tables.reading import Reading
 from eber.tables.schema import FeatureKind, Schema
 from eber.tables.training import FeatureColumns
 from eber.tables.unlike_training import UnlikeTraining
@@ -82,7 +83,15 @@ class TableModel:
         return pd.DataFrame(self.card["held_out_scores"])
 
     def predict_table(
-        self, table: Any, out: str | Path | None = None, *, keep: Iterable[str] = (), adapt: bool = False
+        self,
+        table: Any,
+        out: str | Path | None = None,
+        *,
+        keep: Iterable[str] = (),
+        adapt: bool = False,
+        sheet: str | None = None,
+        query: str | None = None,
+        encoding: str | None = None,
     ) -> TablePredictions:
         """Predict every row of a table; neither labels nor environments are needed in it.
 
@@ -98,6 +107,8 @@ class TableModel:
         adapt : bool
             First re-estimate, from these rows, which environments they resemble. An `AdaptationWarning` says when not
             to trust that.
+        sheet, query, encoding : str, optional
+            How a file is read; see `compare_table`.
 
         Returns
         -------
@@ -106,7 +117,7 @@ class TableModel:
         """
         from eber.tables.prediction import predict_table  # which knows this class
 
-        return predict_table(self, table, out, keep=keep, adapt=adapt)
+        return predict_table(self, table, out, keep=keep, adapt=adapt, reading=Reading(sheet, query, encoding))
 
     def __repr__(self) -> str:
         heads, lines = self._scores()
@@ -231,7 +242,7 @@ def _answer_one_row(model: TableModel) -> None:
     """
     schema = model.schema
     texts = [schema.label, schema.environment, *schema.identifiers, *schema.dropped, *schema.dropped.values()]
-    texts += schema.remarks
+    texts += [*schema.remarks, schema.positive, *schema.missing]
     texts += [text for feature in schema.features for text in (feature.name, *feature.odd_texts)]
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("a name in it is no text")
@@ -242,6 +253,8 @@ def _answer_one_row(model: TableModel) -> None:
         raise ValueError("its columns and its preprocessing are of different tables")
     if not all(0 < encoding.scale < math.inf for encoding in model.preprocessing.encodings):
         raise ValueError("a column in it has no scale")
+    if not all(isinstance(feature.signs, bool) for feature in schema.features):
+        raise ValueError("a column in it is neither of signs nor not")
     columns = FeatureColumns(
         {
             feature.name: pa.array([None, "?"]) if feature.kind in TEXT_KINDS else np.array([np.nan, 1.0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from eber.tables.files import BATCH_ROWS, TableFile, open_table, unique_names
 from eber.tables.frames import frame_like, is_path
 from eber.tables.model_folder import TableModel
 from eber.tables.predictions import PredictionReport, TablePredictions
+from eber.tables.reading import NOTHING_SAID, Reading
 from eber.tables.schema import require_columns
 from eber.tables.training import decode
 from eber.tables.unlike_training import UnlikeTraining
@@ -35,21 +37,35 @@ MAX_VALUES = 4_000_000
 
 
 def predict_table(
-    model: TableModel, table: Any, out: str | Path | None = None, *, keep: Iterable[str] = (), adapt: bool = False
+    model: TableModel,
+    table: Any,
+    out: str | Path | None = None,
+    *,
+    keep: Iterable[str] = (),
+    adapt: bool = False,
+    reading: Reading = NOTHING_SAID,
 ) -> TablePredictions:
     """Predict every row of a table; see :meth:`TableModel.predict_table`."""
     keep = (keep,) if isinstance(keep, str) else tuple(keep)
     with one_thread():
         if out is not None:
             path = Path(out)
-            return TablePredictions(None, path, predict_file(model, table, path, keep=keep, adapt=adapt))
-        report, batches = _predict_batches(model, open_table(table), keep, adapt)
+            report = predict_file(model, table, path, keep=keep, adapt=adapt, reading=reading)
+            return TablePredictions(None, path, report)
+        report, batches = _predict_batches(model, _open(model, table, reading), keep, adapt)
         answers = pa.concat_tables(list(batches), promote_options="permissive")
     return TablePredictions(frame_like(table, answers), None, report)
 
 
 def predict_file(
-    model: TableModel, table: Any, out: Path, *, keep: tuple[str, ...] = (), adapt: bool = False, random_state: int = 0
+    model: TableModel,
+    table: Any,
+    out: Path,
+    *,
+    keep: tuple[str, ...] = (),
+    adapt: bool = False,
+    random_state: int = 0,
+    reading: Reading = NOTHING_SAID,
 ) -> PredictionReport:
     """Predict every row of a table and write the answers to `out`, CSV or Parquet by its suffix.
 
@@ -62,12 +78,14 @@ def predict_file(
         are copied in any case.
     adapt : bool
         Re-estimate the mixture of environments from the table first.
+    reading : Reading
+        How the source is read.
     """
     if out.suffix not in (".csv", ".parquet", ".pq"):
         raise ValueError(f"Predictions are written as .csv or .parquet; {out.name} is neither.")
     if is_path(table) and out.resolve() == Path(table).resolve():
         raise ValueError(f"{out} is the file to be predicted; give another name for the predictions.")
-    report, batches = _predict_batches(model, open_table(table), keep, adapt, random_state)
+    report, batches = _predict_batches(model, _open(model, table, reading), keep, adapt, random_state)
     out.parent.mkdir(parents=True, exist_ok=True)
     with sole_writer(out), replacing(out) as temporary:
         writer = None
@@ -83,6 +101,11 @@ def predict_file(
             if writer is not None:
                 writer.close()
     return report
+
+
+def _open(model: TableModel, table: Any, reading: Reading) -> TableFile:
+    """The table, whose values are missing where they would have been so at the fit."""
+    return replace(open_table(table, reading, model.schema.missing), signs=model.schema.signs)
 
 
 def _predict_batches(

@@ -13,13 +13,18 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from eber.io.text import shortened
+from eber.tables.choices import NO_CHOICES, ColumnChoices
+from eber.tables.classes import choose_positive, ordered_classes, say_unknown
+from eber.tables.column_decisions import find_schema
 from eber.tables.columns import as_booleans, as_numbers, as_texts, as_words, find_meaning
 from eber.tables.files import TableFile, open_table
-from eber.tables.schema import Schema, find_schema, require_columns, subject_column
+from eber.tables.reading import Reading
+from eber.tables.schema import Schema, require_columns, subject_column
 
 MAX_CLASSES = 50
 MAX_LISTED = 10
 """Environments that are listed with their rows, the largest first."""
+READ_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -66,8 +71,10 @@ class TrainingTable:
         What was decided about the file, its columns and its rows, in sentences.
     subject : str
         The column of `identifiers`; empty where none names subjects.
+    why_positive : str
+        Why one of two classes is the positive one, where that was not plain.
     fingerprint : str
-        SHA-256 of the bytes that all of this was read from.
+        SHA-256 of what the rows were read from.
     """
 
     name: str
@@ -78,17 +85,25 @@ class TrainingTable:
     identifiers: NDArray[Any] | None
     notes: tuple[str, ...]
     subject: str = ""
+    why_positive: str = ""
     fingerprint: str = ""
 
     def __len__(self) -> int:
         return self.columns.n_rows
 
     @property
+    def classes(self) -> NDArray[Any]:
+        """All classes in their order, (K,); of two, the positive one last."""
+        return ordered_classes(self.y, self.schema.positive)
+
+    @property
     def contents(self) -> list[str]:
-        """Classes and environments with their rows: a wrong column, or a wrong positive class, shows here first."""
-        classes, rows = np.unique(self.y, return_counts=True)
-        listed = ", ".join(f"{label} ({n})" for label, n in zip(classes, rows, strict=True))
+        """Classes, environments and columns: a wrong column, or a wrong positive class, shows here first."""
+        classes = self.classes
+        listed = ", ".join(f"{label} ({(self.y == label).sum()})" for label in classes)
         positive = f"; {classes[1]} is the positive one" if len(classes) == 2 else ""
+        if self.why_positive:
+            positive += f" ({self.why_positive}; --positive says otherwise)"
         names, sizes = np.unique(self.environments, return_counts=True)
         order = np.argsort(-sizes, kind="stable")[:MAX_LISTED]
         largest = ", ".join(f"{names[j]} ({sizes[j]})" for j in order)
@@ -96,6 +111,7 @@ class TrainingTable:
         return [
             f"Classes of {self.schema.label!r} with their rows: {listed}{positive}.",
             f"Environments of {self.schema.environment!r} with their rows: {largest}{more}.",
+            self.schema.listed,
         ]
 
 
@@ -106,6 +122,8 @@ def read_training_table(
     environment: str,
     drop: Sequence[str] = (),
     features: Sequence[str] | None = None,
+    choices: ColumnChoices = NO_CHOICES,
+    reading: Reading | None = None,
 ) -> TrainingTable:
     """Read a table to learn from. Rows without a label or an environment are left out, with a note.
 
@@ -113,8 +131,12 @@ def read_training_table(
     ----------
     table : str, Path or DataFrame
         As for :func:`eber.tables.files.open_table`.
+    choices : ColumnChoices
+        What the user said about kinds of columns, missing values and classes.
+    reading : Reading, optional
+        How the source is read.
     """
-    file = open_table(table, whole=True)
+    file = open_table(table, reading, choices.missing)
     title = file.title
     require_columns(file, [label, environment])
     for name in (label, environment):
@@ -124,8 +146,8 @@ def read_training_table(
             )
     if label == environment:
         raise ValueError(f"Label and environment are both {label!r}; give two different columns.")
-    rows, fingerprint = file.read(), file.fingerprint
-    file = file.without_content()
+    fingerprint, rows = file.fingerprint, file.read()
+    file.require_unchanged()
     notes = list(file.notes)
     for name, what in ((label, "label"), (environment, "environment")):
         missing = rows[name].null_count
@@ -140,11 +162,24 @@ def read_training_table(
     y = _labels(rows[label], title, label, file.decimal_comma)
     environments = np.array(as_texts(rows[environment]).to_pylist(), dtype=str)
     _check_environments(environments, title, environment)
-    schema = find_schema(file, rows, environments, label=label, environment=environment, drop=drop, features=features)
+    positive, why_positive = choose_positive(y, choices.positive, f"The label {label!r} of {title}")
+    schema = find_schema(
+        file,
+        rows,
+        environments,
+        label=label,
+        environment=environment,
+        drop=drop,
+        features=features,
+        choices=choices,
+        positive=positive,
+    )
     subject, identifiers = _subjects(rows, schema)
     columns = decode(rows, file, schema)
-    notes += schema.notes
-    return TrainingTable(file.name, schema, columns, y, environments, identifiers, tuple(notes), subject, fingerprint)
+    notes += [*say_unknown(y, label), *schema.notes]
+    return TrainingTable(
+        file.name, schema, columns, y, environments, identifiers, tuple(notes), subject, why_positive, fingerprint
+    )
 
 
 def decode(table: Any, file: TableFile, schema: Schema, first_row: int = 0) -> FeatureColumns:
@@ -160,7 +195,9 @@ def decode(table: Any, file: TableFile, schema: Schema, first_row: int = 0) -> F
         where = f"Column {feature.name!r} of {file.title}"
         column = table[feature.name]
         if feature.kind == "numeric":
-            values[feature.name] = as_numbers(column, file.decimal_comma, feature.odd_texts, where, first_row)
+            numbers = as_numbers(column, file.decimal_comma, feature.odd_texts, where, first_row)
+            numbers[np.isin(numbers, feature.codes)] = np.nan
+            values[feature.name] = numbers
         elif feature.kind == "boolean":
             values[feature.name] = as_booleans(column, where, first_row)
         elif feature.kind == "ordinal":

@@ -13,9 +13,10 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from eber.tables.column_decisions import find_schema
 from eber.tables.files import TableFile, open_table
 from eber.tables.preprocessing import Preprocessing
-from eber.tables.schema import Schema, find_schema, require_columns
+from eber.tables.schema import Schema, require_columns
 from eber.tables.training import decode
 
 NO_COLUMN = ""
@@ -78,9 +79,16 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             raise ValueError("X has a single row (1 sample), in which nothing varies; give several rows to learn from.")
         # Without environments no column can be told to be a name for them.
         nowhere = np.zeros(rows.num_rows)
-        names = {"label": NO_COLUMN, "environment": NO_COLUMN}
         chosen = None if self.features is None else _names(self.features)
-        schema = find_schema(file, rows, nowhere, **names, drop=_names(self.drop), features=chosen)
+        schema = find_schema(
+            file,
+            rows,
+            nowhere,
+            label=NO_COLUMN,
+            environment=NO_COLUMN,
+            drop=_names(self.drop),
+            features=chosen,
+        )
         self.preprocessing_ = Preprocessing.fit(decode(rows, file, schema), schema)
         self.schema_: Schema = schema
         self.notes_ = [*file.notes, *schema.notes]

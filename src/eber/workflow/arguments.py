@@ -12,12 +12,14 @@ from typing import Any
 from eber.compare import methods
 from eber.compare.methods import Effort
 from eber.runs.progress import Progress, progress_on
+from eber.tables.choices import ColumnChoices
+from eber.tables.files import STANDARD_INPUT
 from eber.tables.frames import is_path
 
 RESULTS = Path("results")
 """Where output goes unless a folder is named."""
 FRAME_FILE = "table.parquet"
-"""The rows of a frame in an output folder, for the worker processes and for going on after an interruption."""
+"""The rows of a frame, a workbook or a query in an output folder, for the worker processes and for going on later."""
 
 
 def effort_of(quick: bool, epochs: int | None) -> Effort:
@@ -28,7 +30,8 @@ def effort_of(quick: bool, epochs: int | None) -> Effort:
 
 def results_folder(table: Any, quick: bool) -> Path:
     """Where the comparison of a table goes unless a folder is named: by the name of its file, a quick look apart."""
-    name = Path(table).resolve().name.split(".")[0] if is_path(table) else Path(FRAME_FILE).stem
+    named = is_path(table) and str(table) != STANDARD_INPUT
+    name = Path(table).resolve().name.split(".")[0] if named else Path(FRAME_FILE).stem
     return RESULTS / (f"{name}-quick" if quick else name)
 
 
@@ -39,6 +42,19 @@ def names_of(given: str | Iterable[str] | None, what: str) -> list[str]:
         if not isinstance(name, str):
             raise TypeError(f"{what} takes names; {name!r} is none.")
     return names
+
+
+def choices_of(
+    categorical: str | Iterable[str], numeric: str | Iterable[str], missing: str | Iterable[str], positive: str | None
+) -> ColumnChoices:
+    """What was said about columns and classes; values may be given as numbers."""
+    values = [missing] if isinstance(missing, str | int | float) else list(missing)
+    return ColumnChoices(
+        tuple(names_of(categorical, "categorical")),
+        tuple(names_of(numeric, "numeric")),
+        tuple(str(value) for value in values),
+        None if positive is None else str(positive),
+    )
 
 
 def whole_number(value: Any, what: str, at_least: int) -> int:

@@ -24,13 +24,14 @@ from eber.runs.progress import Progress
 from eber.runs.results import Results
 from eber.runs.runner import RunSummary, run, writing_outputs
 from eber.tables.files import TableFile, open_table
-from eber.tables.frames import is_path
+from eber.tables.reading import Reading
 from eber.tables.training import TrainingTable, read_training_table
 from eber.training import one_thread
 from eber.workflow.arguments import (
     FRAME_FILE,
     as_progress,
     call_text,
+    choices_of,
     effort_of,
     names_of,
     results_folder,
@@ -55,6 +56,13 @@ def compare_table(
     jobs: int = 2,
     drop: str | Iterable[str] = (),
     features: str | Iterable[str] | None = None,
+    categorical: str | Iterable[str] = (),
+    numeric: str | Iterable[str] = (),
+    missing: str | Iterable[str] = (),
+    positive: str | None = None,
+    sheet: str | None = None,
+    query: str | None = None,
+    encoding: str | None = None,
     quick: bool = False,
     epochs: int | None = None,
     progress: bool | Progress = False,
@@ -65,8 +73,8 @@ def compare_table(
     Parameters
     ----------
     table : str, Path or DataFrame
-        CSV (also gzipped), Parquet, a folder of Parquet files, or a DataFrame of pandas, polars or pyarrow. An index of
-        pandas is not used.
+        A file or folder of a format in docs/tables.md, "-" for standard input, or a DataFrame of pandas, polars or
+        pyarrow. An index of pandas is not used.
     label, environment : str
         The column to be predicted, and the one that says where each row comes from.
     out : str or Path, optional
@@ -84,6 +92,19 @@ def compare_table(
         Worker processes, one thread each. In a script they need the usual ``if __name__ == "__main__":``.
     drop, features : str or iterable of str
         Columns not to be used; or exactly those to be used.
+    categorical, numeric : str or iterable of str
+        Columns to be taken as categories, or as numbers, whatever they look like.
+    missing : str or iterable of str
+        Further values that count as missing, such as "-999" or "unknown".
+    positive : str, optional
+        Of two classes, the one that AUROC, AUPRC and calibration curves speak of; otherwise the one that a clinician
+        would name (case, yes, 1, +), or else the rarer one.
+    sheet : str, optional
+        Of an Excel workbook with several.
+    query : str, optional
+        SQL whose answer is the table: in a database, or about a CSV or Parquet file, which it calls data.
+    encoding : str, optional
+        Of CSV that is not UTF-8, such as latin-1 or utf-16.
     quick : bool
         Shorter training and fixed settings: a first look. Otherwise every method's settings are chosen in the same way,
         by leaving training environments out.
@@ -105,16 +126,29 @@ def compare_table(
     chosen = [method.name for method in methods_named(names_of(methods, "methods") or default_methods())]
     whole_number(seeds, "seeds", 1)
     whole_number(jobs, "jobs", 1)
-    file = open_table(table, whole=True)
+    choices = choices_of(categorical, numeric, missing, positive)
+    file = open_table(table, Reading(sheet, query, encoding))
     dropped, wanted = names_of(drop, "drop"), None if features is None else names_of(features, "features")
-    data = read_training_table(file, label=label, environment=environment, drop=dropped, features=wanted)
+    data = read_training_table(
+        file, label=label, environment=environment, drop=dropped, features=wanted, choices=choices
+    )
     listener = as_progress(progress)
     _say(listener, [*data.contents, *data.notes])
     plan = plan_folds(data.y, data.environments)
     _say(listener, plan.remarks)
     folder = Path(out) if out is not None else results_folder(table, quick)
     suspicions = find_suspicions(data, plan)
-    record = record_comparison(data, plan, effort, metric, suspicions, drop=dropped, features=wanted)
+    record = record_comparison(
+        data,
+        plan,
+        effort,
+        metric,
+        suspicions,
+        drop=dropped,
+        features=wanted,
+        choices=choices,
+        reading=file.reading,
+    )
     if progress is not False:
         left = _cells_left(record, chosen, seeds, data.fingerprint, folder)
         try:
@@ -133,12 +167,19 @@ def compare_table(
         metric=metric,
         drop=tuple(dropped),
         features=wanted,
+        categorical=choices.categorical,
+        numeric=choices.numeric,
+        missing=choices.missing,
+        positive=positive,
+        sheet=sheet,
+        query=query,
+        encoding=encoding,
         quick=quick,
         epochs=epochs,
     )
     folder.mkdir(parents=True, exist_ok=True)
     with writing_outputs(folder):
-        rows = Path(table) if is_path(table) else _keep_frame(file, folder)
+        rows = file.source or _keep_rows(file, folder)
         record.save(folder)
     summary = run(
         record.experiment,
@@ -203,12 +244,11 @@ def _say(listener: Progress, sentences: Iterable[str]) -> None:
         listener.note(sentence)
 
 
-def _keep_frame(file: TableFile, folder: Path) -> Path:
-    """Write the rows of a frame where worker processes find them, unless they are there."""
-    place, (part,) = folder / FRAME_FILE, file.parts
-    assert part.content is not None
-    if not place.exists() or place.read_bytes() != part.content:
-        write_atomically(place, part.content)
+def _keep_rows(file: TableFile, folder: Path) -> Path:
+    """Write rows that are in memory where worker processes find them, unless they are there."""
+    place, (content,) = folder / FRAME_FILE, file.parts
+    if not place.exists() or place.read_bytes() != content.to_pybytes():
+        write_atomically(place, content.to_pybytes())
     return place
 
 

@@ -24,9 +24,10 @@ from eber.tables.files import open_table
 from eber.tables.model_card import describe
 from eber.tables.model_folder import TABLE_FILE, TableModel, can_hold, prepare_folder
 from eber.tables.preprocessing import Preprocessing
+from eber.tables.reading import Reading
 from eber.tables.training import TrainingTable, read_training_table
 from eber.training import one_thread
-from eber.workflow.arguments import as_progress, effort_of, names_of, results_folder, whole_number
+from eber.workflow.arguments import as_progress, choices_of, effort_of, names_of, results_folder, whole_number
 
 CARD_METRICS = ("nll", "accuracy", "ece", "auroc")
 
@@ -41,6 +42,13 @@ def fit_table(
     seed: int = 0,
     drop: str | Iterable[str] = (),
     features: str | Iterable[str] | None = None,
+    categorical: str | Iterable[str] = (),
+    numeric: str | Iterable[str] = (),
+    missing: str | Iterable[str] = (),
+    positive: str | None = None,
+    sheet: str | None = None,
+    query: str | None = None,
+    encoding: str | None = None,
     quick: bool = False,
     epochs: int | None = None,
     scores: bool = True,
@@ -52,8 +60,8 @@ def fit_table(
     Parameters
     ----------
     table : str, Path or DataFrame
-        CSV (also gzipped), Parquet, a folder of Parquet files, or a DataFrame of pandas, polars or pyarrow. An index of
-        pandas is not used.
+        A file or folder of a format in docs/tables.md, "-" for standard input, or a DataFrame of pandas, polars or
+        pyarrow. An index of pandas is not used.
     label, environment : str
         The column to be predicted, and the one that says where each row comes from.
     method : str
@@ -65,6 +73,10 @@ def fit_table(
         Seed of the fit.
     drop, features : str or iterable of str
         Columns not to be used; or exactly those to be used.
+    categorical, numeric, missing, positive
+        What to know about columns and classes; see `compare_table`.
+    sheet, query, encoding : str, optional
+        How a file is read; see `compare_table`.
     quick : bool
         Shorter training and fixed settings: a first look. Otherwise settings are chosen by leaving environments out.
     epochs : int, optional
@@ -87,9 +99,12 @@ def fit_table(
     chosen = declared.name
     check_savable(declared)
     whole_number(seed, "seed", 0)
-    file = open_table(table)
+    choices = choices_of(categorical, numeric, missing, positive)
+    file = open_table(table, Reading(sheet, query, encoding))
     dropped, wanted = names_of(drop, "drop"), None if features is None else names_of(features, "features")
-    data = read_training_table(file, label=label, environment=environment, drop=dropped, features=wanted)
+    data = read_training_table(
+        file, label=label, environment=environment, drop=dropped, features=wanted, choices=choices
+    )
     folder = None if out is None else Path(out)
     listener = as_progress(progress)
     with _folder_for(folder, listener), one_thread():

@@ -1,0 +1,108 @@
+"""Tables are read as they were meant."""
+
+from tests.sabotage.sabotage import Sabotage
+
+GUESSES = "tests/tables/test_guesses.py"
+READERS = "tests/tables/test_readers.py"
+SAID = "tests/workflow/test_said_about_tables.py"
+
+SABOTAGES = (
+    Sabotage(
+        broken="A code for missing values is named, and used as a number all the same.",
+        test=f"{GUESSES}::test_a_code_is_named_with_its_count_and_believed_only_when_told_so",
+        file="tables/training.py",
+        before="            numbers[np.isin(numbers, feature.codes)] = np.nan\n",
+        after="",
+    ),
+    Sabotage(
+        broken="A code is a code also where the user has said that the column holds numbers.",
+        test=f"{GUESSES}::test_a_code_is_named_with_its_count_and_believed_only_when_told_so",
+        file="tables/column_decisions.py",
+        before='if told != "numeric":  # else every number is believed',
+        after="if True:",
+    ),
+    Sabotage(
+        broken="A code need not lie apart from the other values.",
+        test=f"{GUESSES}::test_numbers_that_are_only_extreme_are_believed",
+        file="tables/guesses.py",
+        before="(distance > others[-1] - others[0])",
+        after="(distance > 0)",
+    ),
+    Sabotage(
+        broken="Numbers of objects are features.",
+        test=f"{GUESSES}::test_whole_numbers_that_name_rows_are_no_feature",
+        file="tables/column_decisions.py",
+        before="    return why_identifier(name, words, numbers, (*SUBJECTS, *CASES))\n",
+        after='    return ""\n',
+    ),
+    Sabotage(
+        broken="Whole numbers that go up with the rows name them, however unevenly.",
+        test=f"{GUESSES}::test_whole_numbers_that_measure_something_stay_features",
+        file="tables/guesses.py",
+        before="[0, 1] ** 2 > 0.999)",
+        after="[0, 1] ** 2 > 0.5)",
+    ),
+    Sabotage(
+        broken="Of two classes the last by letters is the positive one.",
+        test=f"{GUESSES}::test_the_positive_class_is_the_one_that_a_clinician_means",
+        file="tables/classes.py",
+        before='        return texts[says_yes.index(True)], ""\n',
+        after='        return texts[1], ""\n',
+    ),
+    Sabotage(
+        broken="Scores and charts go by the order of the classifier's classes.",
+        test=f"{SAID}::test_scores_and_page_speak_of_the_positive_class",
+        file="compare/running.py",
+        before="    proba = proba[:, order]\n",
+        after="",
+    ),
+    Sabotage(
+        broken="Workers are not told how the table is read.",
+        test=f"{SAID}::test_what_is_said_reaches_the_workers_and_is_part_of_what_is_kept",
+        file="compare/running.py",
+        before="        reading=Reading(**reading),\n",
+        after="",
+    ),
+    Sabotage(
+        broken="What is said about columns is no part of what a result is of.",
+        test=f"{SAID}::test_what_is_said_reaches_the_workers_and_is_part_of_what_is_kept",
+        file="compare/running.py",
+        before='"choices": json.dumps(choices.to_json()),',
+        after='"choices": json.dumps(NO_CHOICES.to_json()),',
+    ),
+    Sabotage(
+        broken="What counted as missing at the fit is a value in new rows.",
+        test=f"{SAID}::test_a_model_reads_new_rows_as_it_was_told_to_read_the_old_ones",
+        file="tables/prediction.py",
+        before="open_table(table, reading, model.schema.missing)",
+        after="open_table(table, reading)",
+    ),
+    Sabotage(
+        broken="A missing extra ends in the import's own words.",
+        test=f"{READERS}::test_a_missing_extra_says_how_to_install_it",
+        file="tables/readers/protocol.py",
+        before="    except ImportError as error:\n        raise ImportError(\n",
+        after="    except AttributeError as error:\n        raise ImportError(\n",
+    ),
+    Sabotage(
+        broken="The first row of a workbook below its header is lost.",
+        test=f"{READERS}::test_every_format_gives_the_same_table[t.xlsx]",
+        file="tables/readers/excel.py",
+        before="rows[1:]))",
+        after="rows[2:]))",
+    ),
+    Sabotage(
+        broken="Files whose names are a column have the fingerprint of their content alone.",
+        test=f"{READERS}::test_a_folder_of_csv_files_names_the_file_of_each_row",
+        file="tables/training.py",
+        before="        digest.update(name.encode())\n",
+        after="        pass\n",
+    ),
+    Sabotage(
+        broken="A web address is looked for among the files.",
+        test=f"{READERS}::test_a_web_address_is_refused_with_what_to_do",
+        file="tables/files.py",
+        before="if found := _ADDRESS.match(str(table)):",
+        after="if found := _ADDRESS.fullmatch(str(table)):",
+    ),
+)
