@@ -35,12 +35,10 @@ SABOTAGES = (
         file="estimators/many_fits.py",
         before="""\
         except Exception as error:
-            if raise_errors and not isinstance(error, NonFiniteLossError):
+            if self._raise_errors and not isinstance(error, NonFiniteLossError):
                 raise
-            errors[i] = error
-            continue
 """,
-        after="        except NonFiniteLossError as error:\n            errors[i] = error\n            continue\n",
+        after="        except NonFiniteLossError as error:\n",
     ),
     Sabotage(
         broken="A run forgets the methods that an earlier one into its folder has added.",
