@@ -196,7 +196,7 @@ def test_a_browser_shows_and_prints_it_without_complaint(compared: Path, tmp_pat
     [
         (["compare", "TABLE", "--label", "sepsys", "--environment", "hospital"], "Did you mean 'sepsis'"),
         (["compare", "nowhere.csv", *NAMES], "There is no file"),
-        (["compare", "TABLE", *NAMES, "--methods", "magic"], "unknown"),
+        (["compare", "TABLE", *NAMES, "--methods", "magic"], "There is no method 'magic'"),
         (["compare", "TABLE", *NAMES, "--metric", "magic"], "no metric"),
         (["compare", "TABLE", "--label", "sepsis", "--environment", "country"], "needs at least two"),
         (["compare", "TABLE", "--label", "sepsis", "--environment", "patient_id"], "names rows, not environments"),
