@@ -9,7 +9,6 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -24,11 +23,8 @@ from eber.methods import (
     BUILT_IN,
     Method,
     all_methods,
-    default_methods,
     find_method,
-    methods_named,
     own,
-    paper_methods,
     register_method,
 )
 from eber.runs.cell import CellResult
@@ -88,23 +84,6 @@ def test_each_method_is_declared_once_and_can_be_built() -> None:
         assert method.is_network == hasattr(built, "epochs"), method.name
         assert method.takes_environments == (method.is_network or method.name == "Pool"), method.name
         assert bool(method.penalty_parameter) == (method.penalty_parameter in built.get_params())
-
-
-def test_commands_begin_with_what_a_user_would_choose_among_and_experiments_with_the_papers_five() -> None:
-    assert set(default_methods()) == {
-        "No model", "Logistic regression", "Gradient boosting", "Random forest", "EBER", "ERM", "Pool"
-    }  # fmt: skip
-    assert paper_methods() == ("EBER", "ERM", "IRM", "V-REx", "Fishr")
-
-
-def test_all_is_every_method_that_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = [method.name for method in methods_named(["all", "ERM"])]
-    assert names == [method.name for method in BUILT_IN if method.is_installed]
-    absent = replace(find_method("XGBoost"), package="no_such_package")
-    monkeypatch.setattr("eber.methods.finding.BUILT_IN", (*BUILT_IN[:5], absent))
-    assert [method.name for method in methods_named(["ALL"])] == list(paper_methods())
-    with pytest.raises(ValueError, match=r"XGBoost is not installed; .*pip install 'eber\[boosting\]'"):
-        methods_named(["xgboost"])
 
 
 def test_a_setting_reaches_only_the_classifier_that_it_is_meant_for() -> None:

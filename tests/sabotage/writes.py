@@ -93,7 +93,7 @@ SABOTAGES = (
         broken="A file called model.json is replaced, whoever's it is.",
         test="tests/estimators/test_persistence.py::test_a_save_leaves_the_files_of_others_alone",
         file="estimators/persistence.py",
-        before="if (folder / MANIFEST).exists() and not is_of_format(folder / MANIFEST, FORMAT):",
+        before="if manifest.exists() and not any(is_of_format(manifest, format_) for format_ in FORMATS):",
         after="if False:",
     ),
     Sabotage(
