@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
+import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -36,11 +38,32 @@ def as_parquet(table: pd.DataFrame, compression: Literal["snappy"] | None = "sna
     return buffer.getvalue()
 
 
+def as_feather(table: pd.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    table.to_feather(buffer)
+    return buffer.getvalue()
+
+
+def as_sqlite(table: pd.DataFrame) -> bytes:
+    with contextlib.closing(sqlite3.connect(":memory:")) as database:
+        table.to_sql("patients", database, index=False)
+        return database.serialize()
+
+
+def as_excel(table: pd.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    table.to_excel(buffer, index=False)
+    return buffer.getvalue()
+
+
 KINDS: dict[str, Callable[[pd.DataFrame], bytes]] = {
     "comma.csv": lambda table: table.to_csv(index=False).encode(),
     "semicolon.csv": lambda table: table.to_csv(index=False, sep=";", decimal=",").encode(),
     "packed.csv.gz": lambda table: gzip.compress(table.to_csv(index=False).encode(), mtime=0),
     "table.parquet": as_parquet,
+    "table.feather": as_feather,
+    "table.sqlite": as_sqlite,
+    "table.xlsx": as_excel,
     "plain.parquet": lambda table: as_parquet(table, None),  # where damage reaches the values themselves
 }
 
