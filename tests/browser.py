@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import resource
 import shutil
 import subprocess
 from pathlib import Path
@@ -103,9 +104,16 @@ def _browse(page: Path, scratch: Path, *options: str) -> str:
         text=True,
         timeout=120,
         check=True,
+        preexec_fn=_lift_limit_of_memory,
     )
     assert "CONSOLE" not in browser.stderr
     return browser.stdout
+
+
+def _lift_limit_of_memory() -> None:
+    """A browser reserves far more addresses than memory, so it does not start where `make sabotage` bounds them."""
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
 def _words(text: str) -> str:

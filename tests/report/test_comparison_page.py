@@ -18,7 +18,7 @@ from eber.runs.results import load_results
 from tests.browser import answer_of, filled_sheets, needs_browser
 
 ATTACK = "<script>document.title='taken'</script>"
-SITES = [*(f"s {j}" for j in range(1, 13)), ATTACK]
+SITES = [*(f"s {j}" for j in range(1, 20)), ATTACK]
 WIDE = """
 for (const each of document.querySelectorAll("details")) each.open = true;
 return [...document.querySelectorAll(".wide"), document.documentElement]
@@ -42,9 +42,9 @@ return {
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A comparison of thirteen sites with names in need of care, and twenty columns."""
+    """A comparison of twenty sites with names in need of care, and twenty columns."""
     rng = np.random.default_rng(0)
-    site = np.repeat(SITES, 40)
+    site = np.repeat(SITES, 30)
     X = rng.normal(size=(len(site), 20))
     y = rng.random(len(site)) < 1 / (1 + np.exp(1 - 2 * X[:, 0] - X[:, 1]))
     table = pd.DataFrame(X, columns=[f"measurement {ATTACK if j == 7 else j}" for j in range(20)])
@@ -66,7 +66,7 @@ def test_numbered_names_stand_in_their_natural_order(out: Path) -> None:
     page = (out / "report.html").read_text()
     table = page[page.index('id="threshold-table"') :]
     names = re.findall(r'<th scope="row">(s \d+)</th>', table[: table.index("</table>")])
-    assert names == SITES[:12]
+    assert names == SITES[:-1]
 
 
 def test_as_many_passes_are_made_as_were_asked_for(out: Path, held: HeldOut) -> None:
