@@ -96,10 +96,10 @@ def first_that_fits(tables: Iterable[RichTable], width: int) -> RichTable:
     return table
 
 
-def with_hidden(table: RichTable, heads: Sequence[str]) -> RenderableType:
-    """The table with a word below it on the columns that it was left without."""
+def with_hidden(table: RichTable, heads: Sequence[str], also: Sequence[str] = ()) -> RenderableType:
+    """The table with a word below it on the columns that it was left without, and on what else is not shown."""
     shown = {str(column.header) for column in table.columns}
-    hidden = [head for head in heads if head not in shown]
+    hidden = [*also, *(head for head in heads if head not in shown)]
     return Group(table, Text(f"No room for: {', '.join(hidden)}.", style="dim")) if hidden else table
 
 

@@ -251,14 +251,17 @@ def rich_table(layout: Layout, title: str, words: str, dispensable: Sequence[str
     """
     heads = ["Method", *layout.heads, *([layout.p_head] if layout.p_head else [])]
 
+    whole = _drawn(layout, heads, heads, None, with_deviations=True)
+
     def tables() -> Iterator[RichTable]:
-        for j, (shown, label_width) in enumerate(choices(heads, dispensable)):
-            if j == 0:
-                yield _drawn(layout, heads, shown, label_width, with_deviations=True)
+        yield whole
+        for shown, label_width in choices(heads, dispensable):
             yield _drawn(layout, heads, shown, label_width, with_deviations=False)
 
-    table = with_hidden(first_that_fits(tables(), width), heads)
-    return Group(Text(title, style="italic"), table, Text(words, style="italic dim"))
+    table = first_that_fits(tables(), width)
+    has_deviations = any(entry.deviation for line in layout.lines for entry in line.entries)
+    lost = ["deviations in brackets"] if has_deviations and table is not whole else []
+    return Group(Text(title, style="italic"), with_hidden(table, heads, lost), Text(words, style="italic dim"))
 
 
 def _drawn(
