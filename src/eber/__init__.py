@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from eber.methods import Method, find_method, register_method
     from eber.tables.model_folder import TableModel
     from eber.tables.predictions import TablePredictions
+    from eber.workflow.claiming import Claims, claims
     from eber.workflow.comparing import compare_table
     from eber.workflow.fitting import fit_table, load_model
     from eber.workflow.reporting import read_results
@@ -38,12 +39,14 @@ if TYPE_CHECKING:
     from eber.workflow.table_comparison import TableComparison
 
 _HOMES = {
+    "Claims": "eber.workflow.claiming",
     "Method": "eber.methods",
     "MultiEnvironmentData": "eber.datasets.base",
     "Reproduction": "eber.workflow.reproduction",
     "TableComparison": "eber.workflow.table_comparison",
     "TableModel": "eber.tables.model_folder",
     "TablePredictions": "eber.tables.predictions",
+    "claims": "eber.workflow.claiming",
     "compare_table": "eber.workflow.comparing",
     "find_method": "eber.methods",
     "fit_table": "eber.workflow.fitting",
@@ -59,6 +62,7 @@ __all__ = [
     "PAPER_FORM",
     "ANDMaskClassifier",
     "CORALClassifier",
+    "Claims",
     "EBERClassifier",
     "EQRMClassifier",
     "ERMClassifier",
@@ -78,6 +82,7 @@ __all__ = [
     "TablePredictions",
     "VRExClassifier",
     "__version__",
+    "claims",
     "compare_table",
     "find_method",
     "fit_many",

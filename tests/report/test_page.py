@@ -118,7 +118,7 @@ def test_the_page_says_what_a_reader_asks(page: Page) -> None:
     for words in (
         "A toy",
         "Numbers drawn from the seed.",
-        "EBER has significantly better NLL than",
+        "The NLL of EBER is significantly better than that of",
         "over 3 seeds",
         "0.319 ± 0.030",
         "of the paper's standard deviations below its 0.319 ± 0.030 in Table 1 (better).",

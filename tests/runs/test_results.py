@@ -130,14 +130,14 @@ def test_words_are_no_stronger_than_the_tests(results: Results) -> None:
     lucky = [0.20, 0.25, 0.21, 0.24]
     summary = with_scores(results, EBER=lucky, ERM=[0.5, 0.54, 0.52, 0.53], V_REx=[0.24, 0.21, 0.25, 0.20])
     assert verdict(summary) == (
-        f"EBER has significantly better NLL than ERM (p {_p(summary, 'ERM')}). "
+        f"The NLL of EBER is significantly better than that of ERM (p {_p(summary, 'ERM')}), on 4 seeds only. "
         f"No significant advantage in NLL is shown over V-REx (level, p = {_p(summary, 'V-REx')})."
     )
 
 
 def test_a_reference_that_is_clearly_behind_is_called_worse(results: Results) -> None:
     summary = with_scores(results, EBER=[0.9, 0.91, 0.92], ERM=[0.3, 0.32, 0.31], V_REx=[0.9, 0.8, 1.0])
-    assert "EBER has worse NLL than ERM (advantage −0.6" in verdict(summary)
+    assert "The NLL of EBER is worse than that of ERM (advantage −0.6" in verdict(summary)
     assert "No significant advantage in NLL is shown over V-REx" in verdict(summary)
 
 

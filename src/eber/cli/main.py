@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import eber
+from eber.cli.claims import claims
 from eber.cli.compare import compare
 from eber.cli.data import data
 from eber.cli.example import example
@@ -22,7 +23,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (compare, fit, predict, report, example, reproduce):
+for command in (compare, fit, predict, report, example, reproduce, claims):
     app.command()(command)
 app.add_typer(data, name="data")
 

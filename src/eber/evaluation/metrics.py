@@ -31,16 +31,24 @@ class Quantity:
         None for a number that is neither good nor bad (a time, a chosen weight): nothing is then tested or set in bold.
     format_spec : str
         How a value is printed.
+    noun : str
+        What it is called in a sentence; the label when empty.
     """
 
     name: str
     label: str
     higher_is_better: bool | None
     format_spec: str = ".3f"
+    noun: str = ""
 
     def format(self, value: float) -> str:
         """The value as text; a dash where there is none."""
         return "–" if math.isnan(value) else format(value, self.format_spec)
+
+    @property
+    def in_words(self) -> str:
+        """What it is called in a sentence."""
+        return self.noun or self.label
 
     @property
     def arrow(self) -> str:

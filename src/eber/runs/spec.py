@@ -111,6 +111,8 @@ class Experiment:
     seeds_together : int
         Seeds of one method and setting that a worker computes at once. More than one where their fits are of one shape
         and small, so that they are faster side by side.
+    weights_chosen_on : str
+        Whose validation rows decide on penalty weights, for the words below a table.
     paper : mapping
         Setting to what the paper printed.
     figures : callable, optional
@@ -139,6 +141,7 @@ class Experiment:
     reference_method: str
     run_cell: Callable[[Cell], CellResult | Steps[CellResult]]
     seeds_together: int = 1
+    weights_chosen_on: str = "training environments"
     paper: Mapping[str, PaperTable] = field(default_factory=dict)
     figures: Callable[[Results], Sequence[ReportFigure]] | None = None
     discussion: Path | None = None
@@ -171,6 +174,11 @@ class Experiment:
     def all_methods(self) -> tuple[str, ...]:
         """Every method there is, in the order of the table."""
         return (*self.oracles, *self.methods, *self.ablations)
+
+    @property
+    def fits_alone(self) -> bool:
+        """Whether each cell's fits are trained by themselves, so that its time is the method's."""
+        return self.seeds_together == 1
 
     @property
     def columns(self) -> dict[str, Quantity]:

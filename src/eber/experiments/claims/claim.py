@@ -47,12 +47,14 @@ class Claim:
         A short name.
     text : str
         What the paper says.
+    place : str
+        Where it says so.
     paper : str
         The paper's figure.
     experiment : str
-        Whose results it needs; empty where it needs none.
+        Whose results it needs; empty where it needs none: its judge computes what it needs.
     command : str
-        What to type for them.
+        What to type for them; empty where it needs none.
     judge : callable
         Evidence of that experiment -> Finding.
 
@@ -64,6 +66,7 @@ class Claim:
 
     key: str
     text: str
+    place: str
     paper: str
     experiment: str
     command: str

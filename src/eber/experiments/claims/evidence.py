@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eber.evaluation.metrics import Quantity, find_metric
-from eber.evaluation.significance import Comparison, compare
+from eber.evaluation.significance import Comparison, compare_with_reference
 from eber.experiments.registry import find_experiment
 from eber.runs.cell import MAIN
 from eber.runs.results import Results, load_results
@@ -59,7 +59,7 @@ class Evidence:
         """The reference against every other method of the table, paired by seed and corrected over them."""
         methods = self.results.experiment.methods
         scores = {method: self.by_seed(setting, method, metric) for method in methods}
-        return compare(scores, reference, higher_is_better=bool(find_metric(metric).higher_is_better))
+        return compare_with_reference(scores, reference, higher_is_better=bool(find_metric(metric).higher_is_better))
 
     def _enough(self, found: dict[int, float], setting: str, method: str) -> dict[int, float]:
         if len(found) < MIN_SEEDS:

@@ -1,26 +1,29 @@
-"""Rules by which a claim is held against our results. Each is stated in its docstring and fixed before any run."""
+"""Rules by which a claim is held against our results. Each is stated in its docstring and was fixed before any run.
+
+Here are those that several experiments share; `simulation_judges` has those of the two simulations with known answers,
+`measured` those that need no run.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
+from typing import Literal
 
 import numpy as np
 from scipy import stats
 
 from eber.evaluation.metrics import find_metric
+from eber.evaluation.significance import Comparison
 from eber.evaluation.wording import LEVEL, format_interval, format_p, listed
 from eber.experiments.agreement import agreements
 from eber.experiments.claims.claim import Finding, Verdict
 from eber.experiments.claims.evidence import Evidence, MissingEvidence, mean, shown
-from eber.experiments.motivating import CONDITIONAL, LIMIT, NUMBERS, UNIFORM, column
 
 EBER = "EBER"
 CONSISTENTLY = 0.9
 """Share of rows on which a method that is called consistently right would have to be right."""
-SAME_RATE = 0.05
-"""How far a slope may be from the rate it is said to have."""
 
 Judge = Callable[[Evidence], Finding]
 
@@ -57,95 +60,35 @@ def best(setting: str, metric: str) -> Judge:
     return judge
 
 
+def significant(setting: str, metric: str, over: tuple[str, ...], not_over: tuple[str, ...] = ()) -> Judge:
+    """Confirmed: significantly better than every method that the paper says so of, whatever comes of the others.
+
+    With a condition: significantly better than some of them. Not confirmed: than none.
+    """
+
+    def judge(evidence: Evidence) -> Finding:
+        tests = evidence.against(setting, EBER, metric)
+        shown_p = ", ".join(f"{name} {format_p(tests[name].p_corrected)}" for name in (*over, *not_over))
+        missed = [name for name in over if _open(tests[name].p_corrected)]
+        verdict = Verdict.CONFIRMED
+        if missed:
+            verdict = Verdict.NOT_CONFIRMED if len(missed) == len(over) else Verdict.CONDITIONAL
+        also = [name for name in not_over if not _open(tests[name].p_corrected)]
+        remarks = [
+            *([f"not shown over {listed(missed)}"] if missed else []),
+            *([f"shown over {listed(also)} as well"] if also else []),
+        ]
+        return Finding(verdict, f"corrected p: {shown_p}", "; ".join([_seeds(tests), *remarks]))
+
+    return judge
+
+
+def _seeds(tests: Mapping[str, Comparison]) -> str:
+    return f"{min(test.n_units for test in tests.values())} seeds"
+
+
 def _open(p: float) -> bool:
     return math.isnan(p) or p >= LEVEL
-
-
-def rate_of_conditional_weights(evidence: Evidence) -> Finding:
-    """Confirmed: the slope of log error against log m is -1/2 to within `SAME_RATE`."""
-    errors = [mean(evidence.by_seed("baseline", CONDITIONAL, column(m))) for m in NUMBERS]
-    slope = float(stats.linregress(np.log(NUMBERS), np.log(errors)).slope)
-    right = abs(slope + 0.5) < SAME_RATE
-    return Finding(
-        Verdict.CONFIRMED if right else Verdict.NOT_CONFIRMED,
-        f"slope {slope:.3f}",
-        f"error {errors[0]:.4f} at m = {NUMBERS[0]}, {errors[-1]:.4f} at m = {NUMBERS[-1]}",
-    )
-
-
-def biased_limit_of_uniform_weights(evidence: Evidence) -> Finding:
-    """Confirmed: at the largest m the error is near its limit and the limit is not near zero."""
-    last = column(NUMBERS[-1])
-    error, limit, conditional = (mean(evidence.by_seed("baseline", row, last)) for row in (UNIFORM, LIMIT, CONDITIONAL))
-    right = abs(error / limit - 1) < 0.1 and limit > 10 * conditional
-    return Finding(
-        Verdict.CONFIRMED if right else Verdict.NOT_CONFIRMED,
-        f"error {error:.3f} at m = {NUMBERS[-1]}, limit {limit:.3f}",
-        f"conditional weights have {conditional:.4f} there",
-    )
-
-
-def uniform_weights_destroy_the_gain(setting: str) -> Judge:
-    """Confirmed: with uniform weights at test, and throughout, less than a fifth of EBER's gain over ERM is left."""
-
-    def judge(evidence: Evidence) -> Finding:
-        eber, erm = (mean(evidence.by_seed(setting, method, "nll")) for method in (EBER, "ERM"))
-        rows = {
-            "at test": evidence.by_seed(setting, EBER, "nll", "2: uniform test weights"),
-            "throughout": evidence.by_seed(setting, "EBER 6: uniform weights", "nll"),
-        }
-        left = {name: (erm - mean(scores)) / (erm - eber) for name, scores in rows.items()}
-        ours = "; ".join(f"{name} {shown(scores, 'nll')}" for name, scores in rows.items())
-        verdict = Verdict.CONFIRMED if max(left.values()) < 0.2 else Verdict.NOT_CONFIRMED
-        return Finding(verdict, ours, f"{len(rows['at test'])} seeds; EBER {eber:.3f}, ERM {erm:.3f}")
-
-    return judge
-
-
-def oracle_weights_close_the_gap(setting: str) -> Judge:
-    """Confirmed: oracle weights throughout close at least a third of the gap between EBER and Bayes-x."""
-
-    def judge(evidence: Evidence) -> Finding:
-        eber, bayes = mean(evidence.by_seed(setting, EBER, "nll")), mean(evidence.by_seed(setting, "Bayes-x", "nll"))
-        scores = evidence.by_seed(setting, "EBER 4: oracle weights", "nll")
-        closed = (eber - mean(scores)) / (eber - bayes)
-        return Finding(
-            Verdict.CONFIRMED if closed >= 1 / 3 else Verdict.NOT_CONFIRMED,
-            shown(scores, "nll"),
-            f"{len(scores)} seeds; closes {closed:.0%} of the gap between EBER ({eber:.3f}) and Bayes-x ({bayes:.3f})",
-        )
-
-    return judge
-
-
-def true_posteriors_do_not_help(setting: str) -> Judge:
-    """Confirmed with a condition: the scores are poor as in the paper, but a decoder monotone in z explains them."""
-
-    def judge(evidence: Evidence) -> Finding:
-        eber = mean(evidence.by_seed(setting, EBER, "nll"))
-        rows = {
-            "learned weights": evidence.by_seed(setting, "EBER 5: oracle posteriors", "nll"),
-            "uniform weights": evidence.by_seed(setting, "EBER 7: uniform weights and oracle posteriors", "nll"),
-        }
-        poor = all(mean(scores) > 2 * eber for scores in rows.values())
-        return Finding(
-            Verdict.CONDITIONAL if poor else Verdict.NOT_CONFIRMED,
-            "; ".join(f"{name} {shown(scores, 'nll')}" for name, scores in rows.items()),
-            "a linear decoder cannot follow sin(z/2), so that it need not be the aggregation",
-        )
-
-    return judge
-
-
-def cost_grows_with_environments(evidence: Evidence) -> Finding:
-    """Confirmed: three times as many environments take more than three times as long."""
-    few, many = (mean(evidence.seconds(setting, EBER)) for setting in ("m=12", "m=36"))
-    ratio = many / few
-    return Finding(
-        Verdict.CONFIRMED if ratio > 3 else Verdict.CONDITIONAL,
-        f"{few:.2f} s at m = 12, {many:.2f} s at m = 36: {ratio:.1f} times",
-        "fits of several seeds are trained side by side, so the seconds are shares of a joint fit",
-    )
 
 
 def all_rows_to_one_environment(setting: str) -> Judge:
@@ -173,17 +116,15 @@ def all_rows_to_one_environment(setting: str) -> Judge:
     return judge
 
 
-def no_method_is_right_consistently(setting: str) -> Judge:
-    """Confirmed: where methods differ and EBER is right, no other is right on `CONSISTENTLY` of the rows or more."""
+def no_method_is_right_consistently(setting: str, where_eber_is: Literal["right", "wrong"]) -> Judge:
+    """Confirmed: where methods differ and EBER is right (or wrong), none is right on `CONSISTENTLY` of the rows."""
 
     def judge(evidence: Evidence) -> Finding:
         found = agreements(evidence.results, setting)
         if not found:
             raise MissingEvidence(f"no seed of the setting {setting!r} is finished with all methods")
-        shares = {
-            method: float(np.nanmean([one.right_with_reference[method] for one in found]))
-            for method in found[0].right_with_reference
-        }
+        rows = [one.right_with_reference if where_eber_is == "right" else one.right_without_reference for one in found]
+        shares = {method: float(np.nanmean([one[method] for one in rows])) for method in rows[0]}
         most = max(shares, key=lambda method: shares[method])
         return Finding(
             Verdict.CONFIRMED if shares[most] < CONSISTENTLY else Verdict.NOT_CONFIRMED,
@@ -211,23 +152,6 @@ def no_environment_loss_needed(setting: str, metric: str) -> Judge:
             Verdict.CONFIRMED if holds else Verdict.NOT_CONFIRMED,
             f"with {shown(own, metric)}, without {shown(without, metric)}",
             f"{len(common)} seeds; difference {format_interval(interval.low, interval.high)} (95 % interval)",
-        )
-
-    return judge
-
-
-def seeds_behind_p_values(tables: Sequence[str], seeds: int, others: Sequence[int]) -> Judge:
-    """Confirmed with a condition: the printed p-values are those of so many seeds, which the paper does not say."""
-
-    def judge(evidence: Evidence) -> Finding:
-        from eber.experiments.paper_p_values import all_tables, feasible_seeds
-
-        found = {name: feasible_seeds(*all_tables()[name], seeds=(*others, seeds)) for name in tables}
-        common = set.intersection(*(set(numbers) for numbers in found.values()))
-        return Finding(
-            Verdict.CONDITIONAL if common == {seeds} else Verdict.NOT_CONFIRMED,
-            f"seeds that all of {len(tables)} tables admit: {', '.join(map(str, sorted(common))) or 'none'}",
-            "from the printed means, deviations and corrected p-values (python -m eber.experiments.paper_p_values)",
         )
 
     return judge

@@ -11,8 +11,14 @@ from typing import cast
 from eber.experiments.claims.catalogue import all_claims
 from eber.experiments.claims.claim import Claim, Finding, Verdict
 from eber.experiments.claims.evidence import Evidence, MissingEvidence, read_evidence
+from eber.experiments.claims.headline import headline, over_all_experiments
 
-HEAD = ("Claim of the paper", "Paper", "Ours", "Verdict", "Evidence")
+HEAD = ("Claim of the paper", "Where", "Paper", "Ours", "Verdict", "Evidence")
+READ_THIS = (
+    "EBER is this library's recipe unless a row says otherwise; docs/method.md has what it adds to the plain form. "
+    "Verdicts follow rules that are stated in `src/eber/experiments/claims` and were fixed before the runs; nothing on "
+    "this page but the paper's own figures is typed by hand."
+)
 
 
 @dataclass(frozen=True)
@@ -24,7 +30,13 @@ class JudgedClaim:
 
 
 def judge_claims(folder: Path) -> list[JudgedClaim]:
-    """Hold every claim against the result folders below `folder`, one for each experiment."""
+    """Hold every claim against the result folders below `folder`, one for each experiment.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where there is no such folder.
+    """
     if not folder.is_dir():
         raise FileNotFoundError(
             f"There is no folder {folder}; give the one that holds the results of eber reproduce all."
@@ -35,7 +47,8 @@ def judge_claims(folder: Path) -> list[JudgedClaim]:
         if claim.experiment not in known:
             known[claim.experiment] = read_evidence(folder, claim.experiment) if claim.experiment else None
         judged.append(JudgedClaim(claim, _finding(claim, known[claim.experiment])))
-    return judged
+    verdicts = {one.claim.key: one.finding.verdict for one in judged}
+    return [JudgedClaim(*over_all_experiments(verdicts)), *judged]
 
 
 def _finding(claim: Claim, evidence: Evidence | None) -> Finding:
@@ -47,11 +60,16 @@ def _finding(claim: Claim, evidence: Evidence | None) -> Finding:
         return Finding(Verdict.MISSING, "–", f"{error}; run: {claim.command}")
 
 
-def headline(judged: Sequence[JudgedClaim]) -> str:
-    """How the claims came out, in one sentence of counts."""
-    counts = Counter(one.finding.verdict for one in judged)
-    parts = [f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]]
+def counts(judged: Sequence[JudgedClaim]) -> str:
+    """How the claims came out, in numbers."""
+    found = Counter(one.finding.verdict for one in judged)
+    parts = [f"{found[verdict]} {verdict}" for verdict in Verdict if found[verdict]]
     return f"Of {len(judged)} claims: {', '.join(parts)}."
+
+
+def headline_of(judged: Sequence[JudgedClaim]) -> list[str]:
+    """What a replication says first, in sentences that follow from the verdicts."""
+    return headline({one.claim.key: one.finding.verdict for one in judged})
 
 
 def as_markdown(judged: Sequence[JudgedClaim]) -> str:
@@ -59,7 +77,11 @@ def as_markdown(judged: Sequence[JudgedClaim]) -> str:
     lines = [
         "# The paper, claim by claim",
         "",
-        headline(judged),
+        *headline_of(judged),
+        "",
+        counts(judged),
+        "",
+        READ_THIS,
         "",
         f"| {' | '.join(HEAD)} |",
         f"|{'---|' * len(HEAD)}",
@@ -67,10 +89,21 @@ def as_markdown(judged: Sequence[JudgedClaim]) -> str:
     for one in judged:
         cells = (
             one.claim.text,
+            one.claim.place,
             one.claim.paper,
             one.finding.ours,
-            f"**{one.finding.verdict}**",
+            one.finding.verdict,
             one.finding.evidence,
         )
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        texts = [_cell(text) for text in cells]
+        texts[4] = f"**{texts[4]}**"
+        lines.append(f"| {' | '.join(texts)} |")
     return "\n".join(lines) + "\n"
+
+
+_MARKED = str.maketrans({character: f"\\{character}" for character in "\\|*_`<>[]"})
+
+
+def _cell(text: str) -> str:
+    """A text in one cell of a Markdown table: one line, and no sign of it means anything."""
+    return " ".join(text.split()).translate(_MARKED)
