@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo lint test coverage test-lowest trust sabotage bench clean
+.PHONY: install demo figures lint test coverage test-lowest trust sabotage bench clean
 
 install: .venv/.installed
 
@@ -19,6 +19,10 @@ install: .venv/.installed
 
 demo: install
 	$(BIN)/eber reproduce parametric --seeds 3 --out demo
+
+# The diagrams of the documentation, docs/figures.
+figures: install
+	$(BIN)/python docs/diagrams.py
 
 lint: .venv/.installed-test
 	$(BIN)/ruff check .

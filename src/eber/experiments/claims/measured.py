@@ -16,6 +16,8 @@ from eber.experiments.paper_p_values import all_tables, feasible_seeds
 
 ROUNDING = 1e-9
 """What is left of an identity in float64."""
+DEARER = 1.2
+"""A row must cost so many times as much before environments, and not rows, are said to cost."""
 
 
 def theorem_is_an_identity(evidence: Evidence) -> Finding:
@@ -61,8 +63,9 @@ def literal_bound(objective: str = "algorithm") -> list[float]:
 
 
 def cost_grows_with_environments(evidence: Evidence) -> Finding:
-    """Confirmed: three times the environments, and so the rows, cost more than three times as much, and ten times the
-    dimension costs less than that. With a condition: it is the rows that cost, and not the environments.
+    """Confirmed: more environments cost more than a larger dimension, and more than their rows alone would.
+
+    With a condition: they cost more than a larger dimension, but hardly more than their rows. Not confirmed: less.
     """
     seconds = {
         name: min(_seconds(parameters) for _ in range(2))
@@ -73,14 +76,15 @@ def cost_grows_with_environments(evidence: Evidence) -> Finding:
         }.items()
     }
     by_environments, by_dimension = (seconds[name] / seconds["m = 12"] for name in ("m = 36", "m = 12, d = 100"))
+    a_row = by_environments / 3
     verdict = Verdict.NOT_CONFIRMED
     if by_environments > by_dimension:
-        verdict = Verdict.CONFIRMED if by_environments > 3 else Verdict.CONDITIONAL
+        verdict = Verdict.CONFIRMED if a_row > DEARER else Verdict.CONDITIONAL
     return Finding(
         verdict,
         f"{by_environments:.1f} times from m = 12 to 36, {by_dimension:.1f} times from d = 10 to 100",
-        "fits of two epochs timed alone, one after the other, 100 rows an environment, so that three times the "
-        "environments are three times the rows",
+        f"fits of two epochs timed alone, 100 rows an environment: three times the environments are three times the "
+        f"rows, and a row costs {a_row:.1f} times as much",
     )
 
 
