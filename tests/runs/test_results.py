@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 from eber.evaluation.wording import format_p
+from eber.experiments.parametric import EXPERIMENT as PARAMETRIC
 from eber.runs import Experiment
 from eber.runs.progress import Progress
 from eber.runs.results import Estimate, Results, Summary, load_results, summarise
@@ -203,3 +204,34 @@ def test_a_folder_without_results_or_of_another_experiment_is_refused(results: R
 @pytest.mark.parametrize(("p", "text"), [(0.0001, "< 0.001"), (0.015, "0.015"), (1.0, "1.000"), (math.nan, "–")])
 def test_p_values_are_printed_with_three_decimals(p: float, text: str) -> None:
     assert format_p(p) == text
+
+
+def test_a_difference_of_very_many_deviations_is_not_counted(results: Results) -> None:
+    """166.8 of a deviation that was printed as 0.001 says nothing about the difference."""
+    summary = with_scores(results, EBER=[0.9, 0.91], ERM=[0.1, 0.11])
+    (eber,) = (sentence for sentence in deviations(summary) if sentence.startswith("EBER: NLL"))
+    assert "is more than 10 of the paper's standard deviations above" in eber
+
+
+def test_few_seeds_are_said_with_significance(results: Results) -> None:
+    few = with_scores(results, EBER=[0.20, 0.21, 0.22], ERM=[0.5, 0.52, 0.51])
+    many = with_scores(results, EBER=[0.20, 0.21, 0.22, 0.2, 0.21], ERM=[0.5, 0.52, 0.51, 0.5, 0.53])
+    assert "on 3 seeds only" in verdict(few)
+    assert "significantly better" in verdict(many)
+    assert "seeds only" not in verdict(many)
+
+
+def test_fits_side_by_side_have_no_time_and_the_caption_says_so(results: Results, summary: Summary) -> None:
+    """A share of a joint fit would make penalised methods look faster than ERM."""
+    joint = summarise(dataclasses.replace(results, experiment=dataclasses.replace(TOY, seeds_together=5)))[0]
+    assert [column.name for column in joint.columns] == ["nll", "accuracy"]
+    assert "No times: fits of several seeds" in caption(joint)
+    assert "No times" not in caption(summary)
+
+
+def test_the_caption_says_on_whose_rows_weights_were_chosen(results: Results) -> None:
+    rows = [("toy", "baseline", "IRM", "main", 0, "penalty_weight", 10.0)]
+    cells = pd.concat([results.cells, pd.DataFrame(rows, columns=results.cells.columns)], ignore_index=True)
+    experiment = dataclasses.replace(TOY, weights_chosen_on=PARAMETRIC.weights_chosen_on)
+    text = caption(summarise(dataclasses.replace(results, experiment=experiment, cells=cells))[0])
+    assert "Penalty weights chosen on 12 validation environments, by seed: IRM 10." in text

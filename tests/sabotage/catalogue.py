@@ -1,6 +1,7 @@
 """All sabotages, section after section of the page."""
 
 from tests.sabotage import (
+    claims,
     determinism,
     execution,
     finished,
@@ -27,6 +28,7 @@ SECTIONS = (
     saved_models,
     numbers,
     statistics,
+    claims,
     tuning,
 )
 SABOTAGES = tuple(sabotage for section in SECTIONS for sabotage in section.SABOTAGES)
