@@ -9,6 +9,7 @@ from eber.experiments.claims import judges, simulation_judges
 from eber.experiments.claims.claim import Verdict
 from eber.experiments.claims.evidence import MissingEvidence
 from eber.experiments.motivating import CONDITIONAL, LIMIT, NUMBERS, UNIFORM, column
+from eber.experiments.parametric import LONG
 from eber.experiments.parametric_paper import PAPER
 from eber.methods import paper_methods
 from tests.experiments.claims.made_up import around, evidence, rights, table, with_arrays
@@ -88,6 +89,7 @@ def test_the_limit_of_uniform_weights_must_be_reached(error: float, verdict: Ver
 
 
 BASELINE = table("baseline", "nll", EBER=0.25, **{"Bayes-x": 0.23}, **OTHERS)
+BASELINE |= table(LONG, "nll", EBER=0.24)
 BASELINE |= table("baseline", "accuracy", EBER=0.93, **{"Bayes-x": 0.934}, **OTHERS)
 
 
@@ -150,7 +152,7 @@ def variants(**means: float) -> dict[tuple[str, str, str], list[float]]:
         "flexible": "EBER 5 with a flexible decoder",
         "uniform_flexible": "EBER 7 with a flexible decoder",
     }
-    return {("baseline", names[key], "nll"): around(mean) for key, mean in means.items()}
+    return {(setting, names[key], "nll"): around(mean) for setting in ("baseline", LONG) for key, mean in means.items()}
 
 
 @pytest.mark.parametrize(

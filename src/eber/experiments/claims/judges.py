@@ -1,4 +1,4 @@
-"""Rules by which a claim is held against our results. Each is stated in its docstring and was fixed before any run.
+"""Rules by which a claim is held against our results. Each is stated in its docstring.
 
 Here are those that several experiments share; `simulation_judges` has those of the two simulations with known answers,
 `measured` those that need no run.

@@ -16,8 +16,8 @@ from eber.experiments.claims.headline import headline, over_all_experiments
 HEAD = ("Claim of the paper", "Where", "Paper", "Ours", "Verdict", "Evidence")
 READ_THIS = (
     "EBER is this library's recipe unless a row says otherwise; docs/method.md has what it adds to the plain form. "
-    "Verdicts follow rules that are stated in `src/eber/experiments/claims` and were fixed before the runs; nothing on "
-    "this page but the paper's own figures is typed by hand."
+    "Verdicts follow rules that are stated in `src/eber/experiments/claims`; nothing on this page but the paper's own "
+    "figures is typed by hand."
 )
 
 

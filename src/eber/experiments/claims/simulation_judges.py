@@ -11,7 +11,7 @@ from eber.experiments.claims.claim import Finding, Verdict
 from eber.experiments.claims.evidence import Evidence, mean, shown
 from eber.experiments.claims.judges import EBER, Judge
 from eber.experiments.motivating import CONDITIONAL, LIMIT, NUMBERS, UNIFORM, column
-from eber.experiments.parametric import PLAIN, PLAIN_ALGORITHM, PLAIN_DECOMPOSED
+from eber.experiments.parametric import LONG, PLAIN, PLAIN_ALGORITHM, PLAIN_DECOMPOSED
 from eber.experiments.parametric_paper import PAPER
 from eber.methods import paper_methods
 
@@ -84,29 +84,31 @@ def oracle_weights_close_the_gap(setting: str) -> Judge:
 def true_posteriors_do_not_help(setting: str) -> Judge:
     """Confirmed: with true posteriors NLL is more than twice EBER's, whatever the decoder.
 
-    With a condition: it is so with a linear decoder, and with one that can follow sin(z/2) at least one row halves its
-    distance to EBER. Not confirmed: it is not even so with a linear one.
+    With a condition: it is so as the paper trains, but trained for longer (`LONG`) a decoder that can follow sin(z/2)
+    more than halves the distance to EBER with learned or with uniform weights. Not confirmed: it is not so.
     """
+    rows = {
+        "learned weights": ("EBER 5: oracle posteriors", "EBER 5 with a flexible decoder"),
+        "uniform weights": ("EBER 7: uniform weights and oracle posteriors", "EBER 7 with a flexible decoder"),
+    }
 
     def judge(evidence: Evidence) -> Finding:
-        eber = mean(evidence.by_seed(setting, EBER, "nll"))
-        linear = {
-            "learned weights": evidence.by_seed(setting, "EBER 5: oracle posteriors", "nll"),
-            "uniform weights": evidence.by_seed(setting, "EBER 7: uniform weights and oracle posteriors", "nll"),
-        }
-        flexible = {
-            "learned weights": evidence.by_seed(setting, "EBER 5 with a flexible decoder", "nll"),
-            "uniform weights": evidence.by_seed(setting, "EBER 7 with a flexible decoder", "nll"),
-        }
-        closer = [name for name in linear if mean(flexible[name]) - eber < 0.5 * (mean(linear[name]) - eber)]
-        verdict = Verdict.CONDITIONAL if closer else Verdict.CONFIRMED
-        if any(mean(scores) <= 2 * eber for scores in linear.values()):
+        eber, eber_long = (mean(evidence.by_seed(where, EBER, "nll")) for where in (setting, LONG))
+        ours, long, helped = {}, {}, []
+        for name, (linear, flexible) in rows.items():
+            ours[name] = evidence.by_seed(setting, linear, "nll")
+            before, after = (evidence.by_seed(LONG, row, "nll") for row in (linear, flexible))
+            long[name] = f"{name} {shown(after, 'nll')} (linear {shown(before, 'nll')})"
+            if mean(after) - eber_long < 0.5 * (mean(before) - eber_long):
+                helped.append(name)
+        verdict = Verdict.CONDITIONAL if helped else Verdict.CONFIRMED
+        if any(mean(scores) <= 2 * eber for scores in ours.values()):
             verdict = Verdict.NOT_CONFIRMED
         return Finding(
             verdict,
-            "; ".join(f"{name} {shown(scores, 'nll')}" for name, scores in linear.items()),
-            "a linear decoder cannot follow sin(z/2); with hidden layers (32, 32): "
-            + "; ".join(f"{name} {shown(scores, 'nll')}" for name, scores in flexible.items()),
+            "; ".join(f"{name} {shown(scores, 'nll')}" for name, scores in ours.items()),
+            "a linear decoder cannot follow sin(z/2); with hidden layers (32, 32) and "
+            f"{LONG}: {'; '.join(long.values())}",
         )
 
     return judge
