@@ -15,7 +15,7 @@ from eber.runs.spec import SECONDS
 
 NO_TIMES = (
     "No times: fits of several seeds and penalty weights are trained side by side here, so that none has a time of its "
-    "own; docs/speed.md has the time of each method alone."
+    "own; docs/speed.md has what fits cost when they are measured alone."
 )
 FEW_SEEDS = 5
 """A test on fewer seeds says how many they are."""
