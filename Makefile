@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo lint test coverage test-lowest trust sabotage bench clean
+.PHONY: install demo figures lint test coverage test-lowest trust sabotage bench clean
 
 install: .venv/.installed
 
@@ -36,6 +36,10 @@ demo: install
 		'       demo/predictions.csv          probabilities, p(e|x) and uncertainty of 300 patients' \
 		'Type:  $(BIN)/eber compare YOUR.csv --label COLUMN --environment COLUMN --quick' \
 		'       $(BIN)/eber --help'
+
+# The diagrams of the documentation, docs/figures.
+figures: install
+	$(BIN)/python docs/diagrams.py
 
 lint: .venv/.installed-test
 	$(BIN)/ruff check .

@@ -98,6 +98,7 @@ TOY_HOLDOUTS = replace(
     name="toy-holdouts",
     settings={"baseline": {}, **WARDS, **REGIONS},
     default_settings=("baseline",),
+    discussion=None,
     holdouts={"wards": Holdouts(tuple(WARDS), "Ward c is <small>."), "regions": Holdouts(tuple(REGIONS))},
 )
 """The toy with two families of environments that are held out in turn."""

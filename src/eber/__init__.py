@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from eber.tuning.pool import EnvironmentPool
     from eber.tuning.recalibration import RecalibratedClassifier
     from eber.tuning.search import EnvironmentSearch
+    from eber.workflow.claiming import Claims, claims
     from eber.workflow.comparing import compare_table
     from eber.workflow.fitting import fit_table, load_model
     from eber.workflow.reporting import read_results
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "EnvironmentPool": "eber.tuning.pool",
     "EnvironmentSearch": "eber.tuning.search",
+    "Claims": "eber.workflow.claiming",
     "Method": "eber.methods",
     "MultiEnvironmentData": "eber.datasets.base",
     "RecalibratedClassifier": "eber.tuning.recalibration",
@@ -52,6 +54,7 @@ _HOMES = {
     "TableModel": "eber.tables.model_folder",
     "TablePredictions": "eber.tables.predictions",
     "TablePreprocessor": "eber.tables.transformer",
+    "claims": "eber.workflow.claiming",
     "compare_table": "eber.workflow.comparing",
     "find_method": "eber.methods",
     "fit_table": "eber.workflow.fitting",
@@ -67,6 +70,7 @@ __all__ = [
     "PAPER_FORM",
     "ANDMaskClassifier",
     "CORALClassifier",
+    "Claims",
     "EBERClassifier",
     "EQRMClassifier",
     "ERMClassifier",
@@ -90,6 +94,7 @@ __all__ = [
     "TablePreprocessor",
     "VRExClassifier",
     "__version__",
+    "claims",
     "compare_table",
     "find_method",
     "fit_many",

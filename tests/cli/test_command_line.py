@@ -62,10 +62,10 @@ def test_every_ablation_and_setting_runs(tmp_path: Path) -> None:
     assert cells["value"].notna().all()
 
 
-def test_reproduce_motivating_draws_figure_2(tmp_path: Path) -> None:
+def test_reproduce_motivating_draws_figure_3(tmp_path: Path) -> None:
     small = ["--set", "repetitions=5", "--set", "draws=2000", "--set", "grid_points=50"]
     eber("reproduce", "motivating", "--seeds", "1", "--out", "out", *small, cwd=tmp_path)
-    assert (tmp_path / "out" / "figures" / "figure-2.png").exists()
+    assert (tmp_path / "out" / "figures" / "figure-3.png").exists()
 
 
 @pytest.mark.parametrize(

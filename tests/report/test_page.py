@@ -11,6 +11,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from eber.experiments.parametric import EXPERIMENT as PARAMETRIC
+from eber.report.alike_warnings import usual_warnings
 from eber.report.figures import style
 from eber.report.page import write_report
 from eber.runs.figure import ReportFigure
@@ -26,7 +27,7 @@ def draw_figures(results: Results) -> Sequence[ReportFigure]:
     with style():
         figure = Figure()
         figure.subplots().plot(results.arrays("EBER", 0)["draws"])
-    return [ReportFigure("draws", figure, "Draws of the <first> seed.", "Five draws.")]
+    return [ReportFigure("draws", figure, "Draws of the <first> seed.", "Five draws.", "baseline")]
 
 
 EXPERIMENT = dataclasses.replace(TOY, figures=draw_figures)
@@ -118,7 +119,7 @@ def test_the_page_says_what_a_reader_asks(page: Page) -> None:
     for words in (
         "A toy",
         "Numbers drawn from the seed.",
-        "EBER has significantly better NLL than",
+        "The NLL of EBER is significantly better than that of",
         "over 3 seeds",
         "0.319 ± 0.030",
         "of the paper's standard deviations below its 0.319 ± 0.030 in Table 1 (better).",
@@ -170,3 +171,21 @@ def test_an_empty_folder_is_not_reported(tmp_path: Path) -> None:
 @needs_browser
 def test_a_browser_shows_and_prints_it_without_complaint(out: Path, tmp_path: Path) -> None:
     assert_shown_and_printed(out / "report.html", tmp_path)
+
+
+def test_a_figure_stands_with_its_setting(page: Page) -> None:
+    words = page.words
+    assert words.index("Draws of the <first> seed.") < words.index("NLL by method, shift=0.1.")
+
+
+def test_a_warning_of_most_fits_stands_with_the_scores(page: Page) -> None:
+    """ERM warns under each seed; below the table of its setting, before the next."""
+    sentence = "ERM warned under 3 of 3 seeds, as in the first of them:"
+    assert page.words.index(sentence) < page.words.index("NLL by method, baseline.")
+
+
+def test_a_warning_of_few_fits_stays_at_the_bottom(out: Path) -> None:
+    results = load_results(EXPERIMENT, out)
+    rare = dataclasses.replace(results, warnings=results.warnings[results.warnings["seed"] == 0])
+    assert len(usual_warnings(results, "baseline")) == 1
+    assert usual_warnings(rare, "baseline") == []

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
+import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -86,3 +89,25 @@ def test_on_a_terminal_columns_are_left_out_and_none_is_cut(summaries: list[Summ
     if width == 160:
         assert "No room" not in text
         assert "(−" in text or "(+" in text, "deviations from the paper"
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no TeX here")
+def test_latex_compiles_and_no_table_is_wider_than_the_page(summaries: list[Summary], tmp_path: Path) -> None:
+    document = (
+        "\\documentclass{article}\n\\usepackage{booktabs,graphicx}\n\\begin{document}\n"
+        + as_latex("toy", summaries)
+        + "\\end{document}\n"
+    )
+    (tmp_path / "tables.tex").write_text(document)
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "tables.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "Overfull" not in done.stdout
+
+
+def test_a_deviation_beyond_ten_is_said_to_be_beyond_ten(summaries: list[Summary]) -> None:
+    row = next(row for row in summaries[0].rows if row.label == "EBER")
+    for mean, text in ((0.519, "+6.7"), (0.919, "> +10"), (-0.719, "< −10")):
+        estimate = replace(row.estimates["nll"], mean=mean)
+        changed = replace(summaries[0], rows=(replace(row, estimates={**row.estimates, "nll": estimate}),))
+        assert lay_out(changed).lines[0].entries[0].deviation == text

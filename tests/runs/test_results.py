@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 from eber.evaluation.wording import format_p
+from eber.experiments.parametric import EXPERIMENT as PARAMETRIC
 from eber.runs import Experiment
 from eber.runs.progress import Progress
 from eber.runs.results import Estimate, Results, Summary, load_results, summarise
@@ -130,14 +131,14 @@ def test_words_are_no_stronger_than_the_tests(results: Results) -> None:
     lucky = [0.20, 0.25, 0.21, 0.24]
     summary = with_scores(results, EBER=lucky, ERM=[0.5, 0.54, 0.52, 0.53], V_REx=[0.24, 0.21, 0.25, 0.20])
     assert verdict(summary) == (
-        f"EBER has significantly better NLL than ERM (p {_p(summary, 'ERM')}). "
+        f"The NLL of EBER is significantly better than that of ERM (p {_p(summary, 'ERM')}), on 4 seeds only. "
         f"No significant advantage in NLL is shown over V-REx (level, p = {_p(summary, 'V-REx')})."
     )
 
 
 def test_a_reference_that_is_clearly_behind_is_called_worse(results: Results) -> None:
     summary = with_scores(results, EBER=[0.9, 0.91, 0.92], ERM=[0.3, 0.32, 0.31], V_REx=[0.9, 0.8, 1.0])
-    assert "EBER has worse NLL than ERM (advantage −0.6" in verdict(summary)
+    assert "The NLL of EBER is worse than that of ERM (advantage −0.6" in verdict(summary)
     assert "No significant advantage in NLL is shown over V-REx" in verdict(summary)
 
 
@@ -217,3 +218,34 @@ def test_a_folder_without_results_or_of_another_experiment_is_refused(results: R
 )
 def test_p_values_have_three_decimals_and_more_where_these_do_not_decide(p: float, text: str) -> None:
     assert format_p(p) == text
+
+
+def test_a_difference_of_very_many_deviations_is_not_counted(results: Results) -> None:
+    """166.8 of a deviation that was printed as 0.001 says nothing about the difference."""
+    summary = with_scores(results, EBER=[0.9, 0.91], ERM=[0.1, 0.11])
+    (eber,) = (sentence for sentence in deviations(summary) if sentence.startswith("EBER: NLL"))
+    assert "is more than 10 of the paper's standard deviations above" in eber
+
+
+def test_few_seeds_are_said_with_significance(results: Results) -> None:
+    few = with_scores(results, EBER=[0.20, 0.21, 0.22], ERM=[0.5, 0.52, 0.51])
+    many = with_scores(results, EBER=[0.20, 0.21, 0.22, 0.2, 0.21], ERM=[0.5, 0.52, 0.51, 0.5, 0.53])
+    assert "on 3 seeds only" in verdict(few)
+    assert "significantly better" in verdict(many)
+    assert "seeds only" not in verdict(many)
+
+
+def test_fits_side_by_side_have_no_time_and_the_caption_says_so(results: Results, summary: Summary) -> None:
+    """A share of a joint fit would make penalised methods look faster than ERM."""
+    joint = summarise(dataclasses.replace(results, experiment=dataclasses.replace(TOY, seeds_together=5)))[0]
+    assert [column.name for column in joint.columns] == ["nll", "accuracy"]
+    assert "No times: fits of several seeds" in caption(joint)
+    assert "No times" not in caption(summary)
+
+
+def test_the_caption_says_on_whose_rows_weights_were_chosen(results: Results) -> None:
+    rows = [("toy", "baseline", "IRM", "main", 0, "penalty_weight", 10.0)]
+    cells = pd.concat([results.cells, pd.DataFrame(rows, columns=results.cells.columns)], ignore_index=True)
+    experiment = dataclasses.replace(TOY, weights_chosen_on=PARAMETRIC.weights_chosen_on)
+    text = caption(summarise(dataclasses.replace(results, experiment=experiment, cells=cells))[0])
+    assert "Penalty weights chosen on 12 validation environments, by seed: IRM 10." in text

@@ -3,6 +3,7 @@
 from tests.sabotage import (
     advice,
     changed_data,
+    claims,
     determinism,
     execution,
     finished,
@@ -37,6 +38,7 @@ SECTIONS = (
     statistics,
     surroundings,
     page,
+    claims,
     tuning,
     advice,
     terminal,

@@ -12,6 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 
 import eber
+from eber.cli.claims import claims
 from eber.cli.compare import compare
 from eber.cli.data import data
 from eber.cli.example import example
@@ -36,6 +37,7 @@ for command, short_help in (
     (report, "Write the page of results again."),
     (example, "Write a table to try the commands on."),
     (reproduce, "Run an experiment of the paper."),
+    (claims, "Say which of the paper's claims hold."),
 ):
     app.command(short_help=short_help)(command)
 app.add_typer(data, name="data")

@@ -36,6 +36,7 @@ from eber.io.text import shortened
 COHORTS = ("crc_baxter", "crc_xiang", "crc_zackular", "crc_zeller", "crc_zhao")
 _LABELS = {"CRC": 1, "H": 0}
 _EXCLUDED = {"nonCRC", "adenoma", "polyp"}
+_SMALL_ADENOMA = "Small adenoma"
 # The table of genera of all cohorts has 1 MB.
 _MAX_BYTES = 2**28
 _SUBJECT_NUMBER = {
@@ -44,7 +45,9 @@ _SUBJECT_NUMBER = {
 }
 
 
-def load_microbiome(data_dir: str | Path, *, min_prevalence: float = 0.01) -> MultiEnvironmentData:
+def load_microbiome(
+    data_dir: str | Path, *, min_prevalence: float = 0.01, small_adenomas: bool = True
+) -> MultiEnvironmentData:
     """Read the cohorts.
 
     Parameters
@@ -55,12 +58,14 @@ def load_microbiome(data_dir: str | Path, *, min_prevalence: float = 0.01) -> Mu
         and unpacked folders are read too). The table of genera is preferred where both are there.
     min_prevalence : float
         Least share of all kept samples in which a genus must occur.
+    small_adenomas : bool
+        Whether samples labelled H whose diagnosis is a small adenoma are kept: crc_zeller has 25, which that study
+        counts as controls.
 
     Returns
     -------
     MultiEnvironmentData
-        X of shape (n, genera). `identifiers` name subjects. `extra` holds ``sample`` and ``diagnosis``: among the H of
-        crc_zeller are 25 small adenomas, which that study counts as controls.
+        X of shape (n, genera). `identifiers` name subjects. `extra` holds ``sample`` and ``diagnosis``.
     """
     folder = dataset_folder(data_dir, "microbiome")
     table = _read_genus_table(folder) or _read_archives(folder)
@@ -72,6 +77,8 @@ def load_microbiome(data_dir: str | Path, *, min_prevalence: float = 0.01) -> Mu
             f"of {', '.join([*_LABELS, *sorted(_EXCLUDED)])}."
         )
     kept = states.isin(list(_LABELS)).to_numpy(dtype=bool)
+    if not small_adenomas:
+        kept = kept & (table.samples["diagnosis"].fillna("") != _SMALL_ADENOMA).to_numpy(dtype=bool)
     samples, counts = table.samples[kept], table.counts[kept].to_numpy(dtype=np.float64)
     if not kept.any():
         raise ValueError(f"{folder} has no sample labelled CRC or H.")

@@ -99,7 +99,7 @@ class MotivatingExample:
         return self.rho_y + (1 - 2 * self.rho_y) * p_z
 
     def sufficient_environments(self, epsilon: float, delta: float) -> int:
-        """Proposition 1: with this many environments, conditional weights err by at most ε in p(y=1|x) at every x, with
+        """Proposition 2: with this many environments, conditional weights err by at most ε in p(y=1|x) at every x, with
         probability at least 1 - δ: m >= (1 - 2ρ_y)² κ² log(2/δ) / (2ε²), κ = (1 + α)/(1 - α).
         """
         if not (epsilon > 0 and 0 < delta < 1):
@@ -110,7 +110,7 @@ class MotivatingExample:
         return int(np.ceil(((1 - 2 * self.rho_y) * kappa / epsilon) ** 2 / 2 * np.log(2 / delta)))
 
     def uniform_limit(self, x: NDArray[np.float64], draws: int, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Proposition 2: E[f_x(π_e)], the limit of p(z=1|x) by uniform weights, from that many draws of π_e; (n,)."""
+        """Proposition 3: E[f_x(π_e)], the limit of p(z=1|x) by uniform weights, from that many draws of π_e; (n,)."""
         return self.p_z_by_uniform_weights(x, self.draw_environments(draws, rng))
 
     def convergence(
@@ -177,7 +177,7 @@ class MotivatingExample:
 class Convergence:
     """Errors in p(y=1|x) against the number m of observed environments.
 
-    The error is the largest over x, which is the one that Proposition 1 bounds. A mean over x has the same rate and the
+    The error is the largest over x, which is the one that Proposition 2 bounds. A mean over x has the same rate and the
     same kind of limit, but no statement in the paper is about it.
 
     Parameters
@@ -197,7 +197,7 @@ class Convergence:
 
 @dataclass(frozen=True, eq=False)
 class MotivatingResult:
-    """What the paper's Figure 2 shows.
+    """What the paper's Figure 3 shows.
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ def run_motivating(
     grid_points: int = 500,
     random_state: int | None = None,
 ) -> MotivatingResult:
-    """Compute Figure 2; the defaults are the paper's, with `grid_points` values of x from 0.001 to 0.999."""
+    """Compute Figure 3; the defaults are the paper's, with `grid_points` values of x from 0.001 to 0.999."""
     example = example or MotivatingExample()
     observed, repeated = (np.random.default_rng(seed) for seed in np.random.SeedSequence(random_state).spawn(2))
     pi = np.sort(example.draw_environments(m, observed))

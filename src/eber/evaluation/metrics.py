@@ -34,6 +34,8 @@ class Quantity:
     full_name, meaning : str
         What the label stands for, and what the number says, in words for those who do not work with it every day;
         empty where the label says it all.
+    noun : str
+        What it is called in a sentence; the label when empty.
     """
 
     name: str
@@ -42,10 +44,16 @@ class Quantity:
     format_spec: str = ".3f"
     full_name: str = ""
     meaning: str = ""
+    noun: str = ""
 
     def format(self, value: float) -> str:
         """The value as text; a dash where there is none."""
         return "–" if math.isnan(value) else format(value, self.format_spec)
+
+    @property
+    def in_words(self) -> str:
+        """What it is called in a sentence."""
+        return self.noun or self.label
 
     @property
     def arrow(self) -> str:

@@ -16,6 +16,7 @@ from eber.estimators import PAPER_FORM, EBERClassifier, ERMClassifier
 from eber.evaluation.metrics import score
 from eber.experiments.data_files import DataFiles
 from eber.experiments.parametric import ERM_SAME_RECIPE
+from eber.experiments.penalty_grids import OWN_GRIDS, penalty_grid
 from eber.leaks.audit import LeakAudit, leak_audit
 from eber.methods import find_method
 from eber.model_selection import find_rule
@@ -44,6 +45,7 @@ FIT_PARAMETERS: dict[str, Any] = {
     "learning_rate": 1e-3,
     "batch_size": 128,
     "penalty_weights": (0.01, 0.1, 1.0, 10.0, 100.0),
+    **OWN_GRIDS,
 }
 """Parameters that all four have, as the paper or, for EBER's own, the default recipe has them."""
 
@@ -210,7 +212,7 @@ class DataTask:
 
     def _search(self, method: str, parameters: Mapping[str, Any]) -> WeightSearch:
         return WeightSearch(
-            find_method(method).grid(parameters["penalty_weights"]),
+            penalty_grid(find_method(method), parameters),
             find_rule(parameters["selection"]),
             parameters.get("selection_rows", 0),
             self.prepare,

@@ -18,6 +18,7 @@ from eber.estimators import PAPER_FORM, EBERClassifier, ERMClassifier
 from eber.evaluation.metrics import score
 from eber.experiments.figures.simulation_figures import environment_probability_figure, label_probability_figure
 from eber.experiments.parametric_paper import PAPER
+from eber.experiments.penalty_grids import OWN_GRIDS, penalty_grid
 from eber.methods import find_method, paper_methods
 from eber.runs.cell import MAIN, PENALTY_WEIGHT, Cell, CellResult
 from eber.runs.figure import ReportFigure
@@ -53,15 +54,26 @@ def uniform_weights_oracle_posteriors(oracle: ParametricOracle) -> dict[str, Any
     return {**uniform_weights(oracle), **oracle_posteriors(oracle)}
 
 
+FLEXIBLE_DECODER = {"decoder_hidden_dims": (32, 32)}
+"""Layers of a decoder that is not monotone in z, so that it can follow sin(z/2)."""
+LONG = "50 epochs"
+"""Five times as long as the paper trains: a flexible decoder needs it."""
+PLAIN = "EBER in the paper's plain form"
+PLAIN_ALGORITHM, PLAIN_DECOMPOSED = f"{PLAIN} as Algorithm 1", f"{PLAIN} decomposed"
+
 VARIANTS: dict[str, Callable[[ParametricOracle], dict[str, Any]]] = {
     "EBER 4: oracle weights": oracle_weights,
     "EBER 5: oracle posteriors": oracle_posteriors,
     "EBER 6: uniform weights": uniform_weights,
     "EBER 7: uniform weights and oracle posteriors": uniform_weights_oracle_posteriors,
+    "EBER 5 with a flexible decoder": lambda oracle: {**oracle_posteriors(oracle), **FLEXIBLE_DECODER},
+    "EBER 7 with a flexible decoder": lambda oracle: {**uniform_weights_oracle_posteriors(oracle), **FLEXIBLE_DECODER},
     "EBER collapsed": lambda oracle: {"objective": "collapsed"},
     "EBER decomposed": lambda oracle: {"objective": "decomposed"},
     "EBER untied": lambda oracle: {"tie_weight": 0.0},
-    "EBER in the paper's plain form": lambda oracle: dict(PAPER_FORM),
+    PLAIN: lambda oracle: dict(PAPER_FORM),
+    PLAIN_ALGORITHM: lambda oracle: {**PAPER_FORM, "objective": "algorithm"},
+    PLAIN_DECOMPOSED: lambda oracle: {**PAPER_FORM, "objective": "decomposed"},
 }
 """EBER with something replaced: the paper's variants that need a fit of their own, then our own ablations."""
 
@@ -115,7 +127,10 @@ def fit_method(
         "learning_rate": parameters["learning_rate"],
         "random_state": seed,
     }
-    of_eber = {name: parameters[name] for name in ("latent_dim", "env_loss_weight", "tie_weight", "objective")}
+    of_eber = {
+        **{name: parameters[name] for name in ("latent_dim", "env_loss_weight", "tie_weight", "objective")},
+        "decoder_hidden_dims": tuple(width for width in parameters["decoder_hidden_dims"] if width),
+    }
     if method in VARIANTS:
         return (yield from fit(EBERClassifier(**{**shared, **of_eber, **VARIANTS[method](oracle)}), data.train))
     if method == ERM_SAME_RECIPE:
@@ -132,7 +147,7 @@ def fit_method(
             lambda weight: declared.build(**settings, **{declared.penalty_parameter: weight}),
             data.train,
             data.validation,
-            declared.grid(parameters["penalty_weights"]),
+            penalty_grid(declared, parameters),
         )
     )
 
@@ -168,12 +183,14 @@ def figures(results: Results) -> Sequence[ReportFigure]:
             "p(y=1|x) along the branch cue (above) and over cue and phase (below), noise columns at zero. Adjacent "
             "branches have opposite labels; EBER finds the alternation that Bayes-x has, ERM smooths it away.",
             "Line plot and three heat maps: Bayes-x and EBER alternate over the branches, ERM does not.",
+            "baseline",
         ),
         ReportFigure(
             "environment-probability",
             environment_probability_figure(oracle, eber.predict_environment_proba),
             "p(e|x) along the branch cue: the oracle's, from the true parameters, and the one EBER has learned.",
             "Two heat maps with the same staircase of environments over the branch cue.",
+            "baseline",
         ),
     )
 
@@ -185,7 +202,8 @@ EXPERIMENT = Experiment(
         "Environments differ in the branch of a latent z. Two covariates show its phase, a third is a weak cue to its "
         "branch, and adjacent branches have opposite labels. All methods have the same extractor, schedule and data; "
         "test environments are new. IRM, V-REx and Fishr have their penalty weight chosen by NLL on 12 validation "
-        "environments, which nobody is trained on. Bayes-x is the best any rule of x can do."
+        "environments, which nobody is trained on. Bayes-x is the best any rule of x can do. The decoder is linear "
+        "(decoder_hidden_dims = 0)."
     ),
     parameters={
         **{field.name: getattr(BASELINE, field.name) for field in fields(ParametricParameters)},
@@ -195,10 +213,12 @@ EXPERIMENT = Experiment(
         "env_loss_weight": 1.0,
         "tie_weight": 0.5,
         "objective": "stratified",
+        "decoder_hidden_dims": (0,),
         "epochs": 10,
         "batch_size": 64,
         "learning_rate": 1e-3,
         "penalty_weights": (0.1, 1.0, 10.0),
+        **OWN_GRIDS,
     },
     settings={
         "baseline": {},
@@ -211,6 +231,7 @@ EXPERIMENT = Experiment(
         "d=50": {"d": 50},
         "d=100": {"d": 100},
         "d=1000": {"d": 1000},
+        LONG: {"epochs": 50},
     },
     default_settings=("baseline",),
     methods=paper_methods(),
@@ -222,6 +243,7 @@ EXPERIMENT = Experiment(
     reference_method="EBER",
     run_cell=run_cell,
     seeds_together=5,
+    weights_chosen_on="12 validation environments",
     paper=PAPER,
     figures=figures,
     discussion=Path(__file__).with_suffix(".md"),

@@ -10,7 +10,14 @@ from typing import Any
 from sklearn.preprocessing import StandardScaler
 
 from eber.datasets.base import MultiEnvironmentData
-from eber.datasets.quasar import FILE_NAMES, LATITUDE_BINS, LONGITUDE_BINS, load_quasar, most_shifted_environment
+from eber.datasets.quasar import (
+    FEATURES,
+    FILE_NAMES,
+    LATITUDE_BINS,
+    LONGITUDE_BINS,
+    load_quasar,
+    most_shifted_environment,
+)
 from eber.experiments.data_files import DataFiles
 from eber.experiments.data_paper import QUASAR
 from eber.experiments.data_task import ABLATIONS, FIT_PARAMETERS, DataTask, Split, learned_on_training
@@ -27,6 +34,8 @@ from eber.runs.spec import Experiment, Holdouts
 
 MAX_SHIFTED = "most shifted"
 METRICS = ("nll", "accuracy", "ece")
+BRIGHTNESS = (FEATURES[-1],)
+"""The r magnitude, which the paper shows apart."""
 BY_LATITUDE = hold_out_each(LATITUDE_BINS, binning="latitude")
 BY_LONGITUDE = hold_out_each(LONGITUDE_BINS, binning="longitude")
 
@@ -60,7 +69,9 @@ def figures(results: Results) -> Sequence[ReportFigure]:
         arrays = results.arrays("EBER", seeds[0], setting)
         train, test = TASK.prepare(*split(results.experiment.resolve(setting, results.run["overrides"]), data_dir, 0))
         names = load_quasar(data_dir).feature_names
-        drawn.append(draw_assigned_features(setting, names, train, test, arrays["environments"][arrays["assigned"]]))
+        assigned = arrays["environments"][arrays["assigned"]]
+        for shown in (BRIGHTNESS, ()):  # the paper's figure of one feature, then all of them
+            drawn.append(draw_assigned_features(setting, names, train, test, assigned, shown))
     return drawn
 
 

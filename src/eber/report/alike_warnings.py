@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from eber.runs.results import Results
+
 NUMBERS = r"\d[\d.e+-]*"
 NUMBERS_AND_NAMES = rf"{NUMBERS}|'[^']*'"
 
@@ -24,3 +26,14 @@ def alike_warnings(table: pd.DataFrame, by: Sequence[str], differing: str = NUMB
     """
     kind = table["message"].str.replace(differing, "#", regex=True)
     return [group for _, group in table.groupby([*by, kind], sort=False)]
+
+
+def usual_warnings(results: Results, setting: str) -> list[str]:
+    """A sentence for each kind of warning that more than half of a method's fits in a setting gave."""
+    sentences = []
+    for group in alike_warnings(results.warnings[results.warnings["setting"] == setting], ["method"]):
+        method, message = group.iloc[0]["method"], group.iloc[0]["message"]
+        warned, seeds = group["seed"].nunique(), len(results.seeds(method, setting))
+        if 2 * warned > seeds:
+            sentences.append(f"{method} warned under {warned} of {seeds} seeds, as in the first of them: {message}")
+    return sentences

@@ -42,6 +42,7 @@ def draw_holdouts(summary: HoldoutSummary) -> ReportFigure:
             axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
             axes.xaxis.set_minor_formatter(NullFormatter())
         axes.grid(axis="x", alpha=0.25, linewidth=0.6)
+        axes.set_title(holdout_title(summary))
         axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), title="held out")
     words = "; ".join(f"{row.label} {metric.format(row.mean)}" for row in rows)
     return ReportFigure(

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from eber.evaluation.wording import format_interval, format_p, format_signed
 from eber.io.files import write_atomically
-from eber.report.alike_warnings import alike_warnings
+from eber.report.alike_warnings import alike_warnings, usual_warnings
 from eber.report.figures import inline_svg, save_figure
 from eber.report.glossary import Term, measures
 from eber.report.holdout_figure import draw_holdouts
@@ -68,11 +68,16 @@ def write_report(results: Results) -> Path:
         folder / LATEX_FILE, as_latex(experiment.name, summaries) + holdouts_as_latex(experiment.name, holdouts)
     )
     scores = {summary.setting: _save(draw_scores(results, summary), folder) for summary in summaries}
-    figures = experiment.figures(results) if experiment.figures else ()
+    drawn = experiment.figures(results) if experiment.figures else ()
+    figures = [(figure.setting, _save(figure, folder)) for figure in drawn]
     page = folder / PAGE_FILE
-    sections = [_section(summary, scores[summary.setting]) for summary in summaries]
+    sections = [
+        _section(results, summary, scores[summary.setting], [f for setting, f in figures if setting == summary.setting])
+        for summary in summaries
+    ]
     overall = [_holdout_section(summary, _save(draw_holdouts(summary), folder)) for summary in holdouts]
-    write_atomically(page, _render(results, sections, overall, [_save(figure, folder) for figure in figures]))
+    others = [picture for setting, picture in figures if setting not in scores]
+    write_atomically(page, _render(results, sections, overall, others))
     return page
 
 
@@ -131,20 +136,22 @@ def _discussion(results: Results) -> list[Markup]:
     return [inline_markup(paragraph.text) for paragraph in paragraphs if paragraph.fits(methods, settings)]
 
 
-def _section(summary: Summary, scores: _Picture) -> dict[str, Any]:
+def _section(results: Results, summary: Summary, scores: _Picture, figures: Sequence[_Picture]) -> dict[str, Any]:
     tests = _tests(summary)
     return {
         "setting": summary.setting,
-        "metric": summary.primary.label,
+        "metric": summary.primary.in_words,
         "table": lay_out(summary),
         "caption": caption(summary),
         "verdict": verdict(summary),
         "tests": tests,
         "has_reasons": any(test["reason"] for test in tests),
         "audit": summary.audit,
+        "usual_warnings": usual_warnings(results, summary.setting),
         "deviations": deviations(summary),
         "source": summary.source,
         "scores": scores,
+        "figures": figures,
     }
 
 

@@ -22,19 +22,26 @@ def draw_scores(results: Results, summary: Summary) -> ReportFigure:
     cells = results.cells[(results.cells["setting"] == summary.setting) & (results.cells["metric"] == primary.name)]
     labels = [row_label(method, variant) for method, variant in zip(cells["method"], cells["variant"], strict=True)]
     with style():
-        figure = Figure(figsize=(6.4, 1.1 + 0.38 * len(rows)))
+        figure = Figure(figsize=(6.4, 2.0 + 0.38 * len(rows)))
         axes = figure.subplots()
         for y, row in enumerate(rows):
             colour = _COLOURS[row.role]
             values = cells["value"].to_numpy()[np.array(labels) == row.label]
-            axes.plot(values, np.full(len(values), y), "o", color=colour, alpha=0.45, markersize=5, markeredgewidth=0)
-            axes.plot([row.estimates[primary.name].mean], [y], "|", color=colour, markersize=15, markeredgewidth=2.5)
+            (dots,) = axes.plot(values, np.full(len(values), y), "o", color=colour, alpha=0.45, markersize=5, mew=0)
+            dots.set_label(f"seeds ({row.role})")
+            (bar,) = axes.plot([row.estimates[primary.name].mean], [y], "|", color=colour, markersize=15, mew=2.5)
+            bar.set_label(f"mean ({row.role})")
             if (paper := row.estimates[primary.name].paper) is not None:
-                axes.errorbar(paper[0], y + _OFFSET, xerr=paper[1], fmt="D", color=PALETTE[1], markersize=4, lw=1)
+                mark = axes.errorbar(paper[0], y + _OFFSET, xerr=paper[1], fmt="D", color=PALETTE[1], ms=4, lw=1)
+                mark.set_label("the paper's mean ± sd")
         axes.set_yticks(range(len(rows)), [row.label for row in rows])
         axes.set_ylim(len(rows) - 0.5, -0.5)
-        axes.set_xlabel(f"{primary.label} {primary.direction}".strip())
+        axes.set_xlabel(f"{primary.in_words} {primary.direction}".strip())
         axes.grid(axis="x", alpha=0.25, linewidth=0.6)
+        figure.suptitle(f"{results.experiment.title}, {summary.setting}", fontsize="medium")
+        handles, names = axes.get_legend_handles_labels()
+        once = dict(zip(names, handles, strict=True))
+        figure.legend(once.values(), once.keys(), loc="outside lower center", ncols=3, fontsize="small")
     shown = "Dots are seeds, vertical bars their means"
     if any(row.estimates[primary.name].paper for row in rows):
         shown += f"; diamonds are the paper's mean ± standard deviation ({summary.source})"
@@ -42,6 +49,6 @@ def draw_scores(results: Results, summary: Summary) -> ReportFigure:
     return ReportFigure(
         file_name(f"scores-{summary.setting}"),
         figure,
-        f"{primary.label} by method, {summary.setting}. {shown}.",
-        f"{primary.label} by method, {summary.setting}. Means: {means}.",
+        f"{primary.in_words[0].upper()}{primary.in_words[1:]} by method, {summary.setting}. {shown}.",
+        f"{primary.in_words[0].upper()}{primary.in_words[1:]} by method, {summary.setting}. Means: {means}.",
     )

@@ -16,7 +16,7 @@ from rich.text import Text
 from eber.evaluation.metrics import Quantity
 from eber.evaluation.wording import format_estimate, format_p
 from eber.io.display import WIDTH, add_columns, choices, first_that_fits, with_hidden
-from eber.runs.results import MAX_USUAL_DEVIATION, Role, Row, Summary
+from eber.runs.results import MAX_COUNTED_DEVIATION, MAX_USUAL_DEVIATION, Role, Row, Summary
 from eber.runs.spec import SECONDS
 from eber.runs.wording import caption, deviations, verdict
 
@@ -120,8 +120,15 @@ def _entry(row: Row, column: Quantity, best: bool) -> Entry:
     paper = format_estimate(column, *estimate.paper)
     if column.name == SECONDS.name or math.isnan(estimate.deviation):  # times are of other machines
         return Entry(ours, paper, best=best)
-    deviation = f"{estimate.deviation:+z.1f}".replace("-", "−")
-    return Entry(ours, paper, deviation, best, abs(estimate.deviation) > MAX_USUAL_DEVIATION)
+    notable = abs(estimate.deviation) > MAX_USUAL_DEVIATION
+    return Entry(ours, paper, _signed_deviation(estimate.deviation), best, notable)
+
+
+def _signed_deviation(deviation: float) -> str:
+    """With one decimal; beyond `MAX_COUNTED_DEVIATION` that it is beyond it."""
+    if abs(deviation) > MAX_COUNTED_DEVIATION:
+        return f"> +{MAX_COUNTED_DEVIATION:.0f}" if deviation > 0 else f"< −{MAX_COUNTED_DEVIATION:.0f}"
+    return f"{deviation:+z.1f}".replace("-", "−")
 
 
 def as_markdown(title: str, summaries: Iterable[Summary]) -> str:
@@ -174,7 +181,7 @@ def _flat_entries(line: Line, layout: Layout, escape: Callable[[str], str], bold
 
 
 def as_latex(name: str, summaries: Iterable[Summary]) -> str:
-    """All settings as LaTeX tables; they need the package booktabs."""
+    """All settings as LaTeX tables; they need the packages booktabs and graphicx."""
     tables = (
         latex_table(lay_out(summary), f"{summary.setting}. {caption(summary)}", f"{name}-{summary.setting}")
         for summary in summaries
@@ -183,7 +190,7 @@ def as_latex(name: str, summaries: Iterable[Summary]) -> str:
 
 
 def latex_table(layout: Layout, words: str, name: str) -> str:
-    """One table in LaTeX, with its caption and with a label made of its name."""
+    """One table in LaTeX, with its caption and a label made of its name; shrunk where it is wider than the text."""
     heads = _flat_heads(layout)
     label = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     body = []
@@ -198,12 +205,13 @@ def latex_table(layout: Layout, words: str, name: str) -> str:
             r"  \centering",
             rf"  \caption{{{_latex(words)}}}",
             rf"  \label{{tab:{label}}}",
+            r"  \resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
             rf"  \begin{{tabular}}{{l{'c' * len(heads)}}}",
             r"    \toprule",
             rf"    Method & {' & '.join(_latex(head) for head in heads)} \\",
             *(f"    {row}" for row in body),
             r"    \bottomrule",
-            r"  \end{tabular}",
+            r"  \end{tabular}}",
             r"\end{table}",
         ]
     )
@@ -216,6 +224,7 @@ _LATEX = {
     "−": "$-$",
     "–": "--",
     "<": "$<$",
+    ">": "$>$",
     "%": r"\%",
     "&": r"\&",
     "_": r"\_",

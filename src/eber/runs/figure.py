@@ -24,12 +24,15 @@ class ReportFigure:
         What is shown and what to see in it.
     alternative : str
         The same for those who cannot see it.
+    setting : str
+        The setting that it belongs to, with whose scores it is shown; empty where it belongs to none.
     """
 
     name: str
     figure: Figure
     caption: str
     alternative: str
+    setting: str = ""
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._=-]*", self.name):

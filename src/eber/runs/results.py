@@ -35,6 +35,7 @@ from eber.runs.spec import SECONDS, Experiment
 NO_LEAK = "Leak audit: no held-out row or subject was found that is clearly in the training data too."
 _FINDING_COLUMNS = tuple(field.name for field in fields(LeakFinding))
 MAX_USUAL_DEVIATION = 2.0  # differences beyond so many of the paper's standard deviations are put into words
+MAX_COUNTED_DEVIATION = 10.0  # beyond so many their number says how small a spread the paper printed, and no more
 _PRINTED_DIGITS = 0.0005  # the paper prints three decimals: an sd of 0.000 is one below half of the last
 
 Role = Literal["oracle", "method", "variant"]
@@ -192,6 +193,10 @@ class Summary:
         Parameters that this run changed, and their values.
     penalty_weights : mapping
         Label of a method to the weight that was chosen under each seed.
+    weights_chosen_on : str
+        Whose validation rows decided on them.
+    fitted_together : bool
+        Whether fits were trained side by side, so that no method has a time of its own.
     audit : tuple of str
         What the leak audit found, each finding once, or that it found nothing; empty where there was no audit.
     """
@@ -204,6 +209,8 @@ class Summary:
     source: str
     changes: Mapping[str, Any] = field(default_factory=dict)
     penalty_weights: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    weights_chosen_on: str = ""
+    fitted_together: bool = False
     audit: tuple[str, ...] = ()
 
     def best(self, name: str) -> set[str]:
@@ -221,7 +228,9 @@ def summarise(results: Results) -> list[Summary]:
 
 def _summarise_setting(results: Results, setting: str) -> Summary:
     experiment = results.experiment
-    columns = {**experiment.columns, SECONDS.name: SECONDS}
+    columns = dict(experiment.columns)
+    if experiment.fits_alone:  # a share of what fits side by side took is no time of a method
+        columns[SECONDS.name] = SECONDS
     times = results.timings.rename(columns={"seconds": "value"}).assign(metric=SECONDS.name)
     scores = pd.concat([results.cells, times[list(CELLS_COLUMNS)]], ignore_index=True)
     scores = scores[(scores["setting"] == setting) & scores["metric"].isin(list(columns))]
@@ -254,6 +263,8 @@ def _summarise_setting(results: Results, setting: str) -> Summary:
         paper.source if paper else "",
         results.run["overrides"],
         _penalty_weights(results.cells[results.cells["setting"] == setting]),
+        experiment.weights_chosen_on,
+        not experiment.fits_alone,
         _audit_findings(results, setting),
     )
 

@@ -115,6 +115,8 @@ class Experiment:
         and small, so that they are faster side by side.
     built_on : mapping
         Method to the methods whose finished cells its own are built on, where there are some: they are run first.
+    weights_chosen_on : str
+        Whose validation rows decide on penalty weights, for the words below a table.
     paper : mapping
         Setting to what the paper printed.
     figures : callable, optional
@@ -145,6 +147,7 @@ class Experiment:
     run_cell: Callable[[Cell], CellResult | Steps[CellResult]]
     seeds_together: int = 1
     built_on: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    weights_chosen_on: str = "training environments"
     paper: Mapping[str, PaperTable] = field(default_factory=dict)
     figures: Callable[[Results], Sequence[ReportFigure]] | None = None
     discussion: Path | None = None
@@ -177,6 +180,11 @@ class Experiment:
     def all_methods(self) -> tuple[str, ...]:
         """Every method there is, in the order of the table."""
         return (*self.oracles, *self.methods, *self.ablations)
+
+    @property
+    def fits_alone(self) -> bool:
+        """Whether each cell's fits are trained by themselves, so that its time is the method's."""
+        return self.seeds_together == 1
 
     @property
     def columns(self) -> dict[str, Quantity]:

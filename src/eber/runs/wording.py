@@ -10,8 +10,15 @@ from typing import Any
 from eber.evaluation.metrics import Quantity
 from eber.evaluation.wording import LEVEL, format_estimate, listed, p_with_sign
 from eber.runs.holdout_summary import HoldoutSummary
-from eber.runs.results import MAX_USUAL_DEVIATION, Estimate, Summary
+from eber.runs.results import MAX_COUNTED_DEVIATION, MAX_USUAL_DEVIATION, Estimate, Summary
 from eber.runs.spec import SECONDS
+
+NO_TIMES = (
+    "No times: fits of several seeds and penalty weights are trained side by side here, so that none has a time of its "
+    "own; docs/speed.md has what fits cost when they are measured alone."
+)
+FEW_SEEDS = 5
+"""A test on fewer seeds says how many they are."""
 
 
 def verdict(summary: Summary | HoldoutSummary) -> str:
@@ -34,17 +41,28 @@ def verdict(summary: Summary | HoldoutSummary) -> str:
         else:
             side = "ahead" if comparison.advantage > 0 else "behind" if comparison.advantage < 0 else "level"
             groups["open"].append(f"{row.label} ({side}, p {p_with_sign(comparison.p_corrected)})")
-    label, reference = summary.primary.label, summary.reference
+    noun, reference = summary.primary.in_words, summary.reference
     sentences = []
     if groups["better"]:
-        sentences.append(f"{reference} has significantly better {label} than {listed(groups['better'])}.")
+        few = _few_seeds(summary)
+        sentences.append(
+            f"The {noun} of {reference} is significantly better than that of {listed(groups['better'])}{few}."
+        )
     if groups["worse"]:
-        sentences.append(f"{reference} has worse {label} than {listed(groups['worse'])}.")
+        sentences.append(f"The {noun} of {reference} is worse than that of {listed(groups['worse'])}.")
     if groups["open"]:
-        sentences.append(f"No significant advantage in {label} is shown over {listed(groups['open'])}.")
+        sentences.append(f"No significant advantage in {noun} is shown over {listed(groups['open'])}.")
     if groups["untested"]:
         sentences.append(f"Not tested: {listed(groups['untested'])}.")
     return " ".join(sentences)
+
+
+def _few_seeds(summary: Summary | HoldoutSummary) -> str:
+    """How few seeds a test rests on, where they are few; that environments are few is said by `caution`."""
+    if isinstance(summary, HoldoutSummary):
+        return ""
+    fewest = min(row.comparison.n_units for row in summary.rows if row.comparison is not None)
+    return f", on {fewest} seeds only" if fewest < FEW_SEEDS else ""
 
 
 def deviations(summary: Summary) -> list[str]:
@@ -82,7 +100,9 @@ def caption(summary: Summary) -> str:
     parts += how_tested(summary, "seed")
     if summary.penalty_weights:
         chosen = "; ".join(f"{label} {_counted(weights)}" for label, weights in summary.penalty_weights.items())
-        parts.append(f"Penalty weights chosen on training environments, by seed: {chosen}.")
+        parts.append(f"Penalty weights chosen on {summary.weights_chosen_on}, by seed: {chosen}.")
+    if summary.fitted_together:
+        parts.append(NO_TIMES)
     return " ".join(parts)
 
 
@@ -98,7 +118,7 @@ def how_tested(summary: Summary | HoldoutSummary, unit: str) -> list[str]:
         return []
     return [
         f"p: one-sided t-test, paired by {unit}, of {summary.reference} against each method on "
-        f"{summary.primary.label}, Benjamini-Yekutieli corrected over the methods of this table."
+        f"{summary.primary.in_words}, Benjamini-Yekutieli corrected over the methods of this table."
     ]
 
 
@@ -110,6 +130,11 @@ def _counted(weights: tuple[float, ...]) -> str:
     )
 
 
+def _counted_deviation(estimate: Estimate) -> str:
+    size = abs(estimate.deviation)
+    return f"{size:.1f}" if size <= MAX_COUNTED_DEVIATION else f"more than {MAX_COUNTED_DEVIATION:.0f}"
+
+
 def _deviation(label: str, column: Quantity, estimate: Estimate, source: str) -> str:
     assert estimate.paper is not None
     direction = "above" if estimate.deviation > 0 else "below"
@@ -118,6 +143,6 @@ def _deviation(label: str, column: Quantity, estimate: Estimate, source: str) ->
         judgement = " (better)" if column.is_better(estimate.mean, estimate.paper[0]) else " (worse)"
     ours, printed = format_estimate(column, estimate.mean, estimate.sd), format_estimate(column, *estimate.paper)
     return (
-        f"{label}: {column.label} {ours} is {abs(estimate.deviation):.1f} of the paper's standard deviations "
+        f"{label}: {column.label} {ours} is {_counted_deviation(estimate)} of the paper's standard deviations "
         f"{direction} its {printed} in {source}{judgement}."
     )

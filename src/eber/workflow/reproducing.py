@@ -15,9 +15,8 @@ from eber.runs.results import load_results
 from eber.runs.runner import RunSummary, run, writing_outputs
 from eber.runs.spec import Experiment
 from eber.workflow.arguments import RESULTS, as_progress, call_text, names_of, whole_number
+from eber.workflow.claiming import ALL, write_index
 from eber.workflow.reproduction import Reproduction
-
-ALL = "all"
 
 
 def reproduce(
@@ -123,6 +122,8 @@ def reproduce_all(
 ) -> Iterator[Reproduction]:
     """Run every experiment of the paper, one after the other; the next one begins when it is asked for.
 
+    At the end the folder gets `index.html`, which leads to every report, and `claims.md`: the paper, claim by claim.
+
     Parameters
     ----------
     out : str or Path, optional
@@ -141,21 +142,30 @@ def reproduce_all(
     whole_number(jobs, "jobs", 1)
     data_folder = _data_folder(experiments, data)
     folder = Path(out) if out is not None else RESULTS / ALL
-    return (
-        _reproduce(
-            experiment,
-            folder / experiment.name,
-            seeds=seeds,
-            jobs=jobs,
-            data=data_folder,
-            methods=_methods(experiment, None, ablation),
-            settings=_settings(experiment, None, sensitivity, all_holdouts),
-            parameters={key: value for key, value in changes.items() if key in experiment.parameters},
-            progress=progress,
-            command=command or f"eber.reproduce_all(seeds={seeds})",
-        )
-        for experiment in experiments
+    return _each_then_index(
+        (
+            _reproduce(
+                experiment,
+                folder / experiment.name,
+                seeds=seeds,
+                jobs=jobs,
+                data=data_folder,
+                methods=_methods(experiment, None, ablation),
+                settings=_settings(experiment, None, sensitivity, all_holdouts),
+                parameters={key: value for key, value in changes.items() if key in experiment.parameters},
+                progress=progress,
+                command=command or f"eber.reproduce_all(seeds={seeds})",
+            )
+            for experiment in experiments
+        ),
+        folder,
     )
+
+
+def _each_then_index(reproductions: Iterator[Reproduction], folder: Path) -> Iterator[Reproduction]:
+    """One after the other; when the last was asked for, the folder gets its index and the claims."""
+    yield from reproductions
+    write_index(folder)
 
 
 def reported_reproduction(experiment: Experiment, folder: Path, run: RunSummary | None = None) -> Reproduction:

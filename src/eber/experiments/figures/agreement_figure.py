@@ -27,7 +27,7 @@ def agreement_figures(results: Results) -> Sequence[ReportFigure]:
 
 
 def draw_agreement(setting: str, reference: str, found: Sequence[Agreement]) -> ReportFigure:
-    """Means over seeds; whiskers reach from the lowest seed to the highest."""
+    """Means over seeds, and each seed as a dot."""
     agree = {
         "all right": [seed.all_right for seed in found],
         "all wrong": [seed.all_wrong for seed in found],
@@ -39,7 +39,7 @@ def draw_agreement(setting: str, reference: str, found: Sequence[Agreement]) -> 
         method: [seed.right_without_reference[method] for seed in found] for method in found[0].right_without_reference
     }
     with style():
-        figure = Figure(figsize=(9.6, 3.2))
+        figure = Figure(figsize=(9.6, 3.5))
         left, middle, right = figure.subplots(1, 3, sharey=True)
         _bars(left, agree, PALETTE[0])
         _bars(middle, with_reference, PALETTE[2])
@@ -47,13 +47,14 @@ def draw_agreement(setting: str, reference: str, found: Sequence[Agreement]) -> 
         left.set(ylabel="share of rows", ylim=(0, 1), title="All test rows")
         middle.set_title(f"Methods differ, {reference} right")
         right.set_title(f"Methods differ, {reference} wrong")
+        figure.suptitle(f"Agreement between methods, {setting}", fontsize="medium")
         for axes in (middle, right):
             axes.axhline(0.5, color=INK, linestyle="--", linewidth=1)
     words = "; ".join(
         f"{method} {_mean(shares)} where {reference} is right, {_mean(without_reference[method])} where it is wrong"
         for method, shares in with_reference.items()
     )
-    seeds = "one seed" if len(found) == 1 else f"{len(found)} seeds, whiskers from the lowest to the highest"
+    seeds = "one seed" if len(found) == 1 else f"mean of {len(found)} seeds, which are the dots"
     return ReportFigure(
         file_name(f"agreement-{setting}"),
         figure,
@@ -62,6 +63,7 @@ def draw_agreement(setting: str, reference: str, found: Sequence[Agreement]) -> 
         f"is right, and where it is wrong. The dashed line marks 0.5.",
         f"Bars. All right: {np.mean(agree['all right']):.2f}; all wrong: {np.mean(agree['all wrong']):.2f} of the "
         f"rows. Where methods differ: {words}.",
+        setting,
     )
 
 
@@ -70,9 +72,9 @@ def _bars(axes: Axes, shares: Mapping[str, Sequence[float]], colour: str) -> Non
     found = [_known(values) for values in shares.values()]
     for x, values in enumerate(found):
         if len(values):
-            mean = values.mean()
-            whisker = [[mean - values.min()], [values.max() - mean]] if len(values) > 1 else None
-            axes.bar(x, mean, width=0.62, color=colour, yerr=whisker, ecolor=INK, capsize=3)
+            axes.bar(x, values.mean(), width=0.62, color=colour)
+            if len(values) > 1:
+                axes.plot(np.full(len(values), x), values, ".", color=INK, markersize=4)
     axes.set_xticks(range(len(found)), [f"{name}\n{_mean(values)}" for name, values in shares.items()])
     axes.set_xlim(-0.6, len(found) - 0.4)
     if not any(map(len, found)):

@@ -51,6 +51,7 @@ def draw_assignment(results: Results, setting: str) -> ReportFigure:
                 axes.plot(np.tile(places, (len(arrays), 1)).ravel(), shares.ravel(), ".", color=INK, markersize=4)
         axes.set_xticks(range(len(names)), names)
         axes.set(ylabel="share", ylim=(0, 1.25), yticks=np.linspace(0, 1, 6))
+        axes.set_title(f"Environments that held-out rows are taken for, {setting}")
         axes.legend(loc="upper center", ncols=2)
     words = "; ".join(
         f"{name} {first:.2f} and {second:.2f}"
@@ -64,4 +65,5 @@ def draw_assignment(results: Results, setting: str) -> ReportFigure:
         "environment with its largest p(e|x); adaptation asks which mixture of environments explains all of them "
         "together.",
         f"Bars, assigned share and adapted weight: {words}.",
+        setting,
     )

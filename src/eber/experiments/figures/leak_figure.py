@@ -46,6 +46,7 @@ def draw_leak(results: Results, setting: str, audit_summary: Sequence[str]) -> R
         axes.axhline(0.5, color=INK, linestyle="--", linewidth=1)
         axes.set_xticks(range(len(methods)), methods)
         axes.set(ylabel="accuracy", ylim=(0, 1.1), yticks=np.linspace(0, 1, 6))
+        axes.set_title(f"Accuracy on leaked and on clean rows, {setting}")
         axes.legend(loc="upper right", ncols=2)
     return ReportFigure(
         file_name(f"leak-{setting}"),
@@ -53,6 +54,7 @@ def draw_leak(results: Results, setting: str, audit_summary: Sequence[str]) -> R
         f"Leak audit, {setting}. {' '.join(audit_summary)} Bars: accuracy on held-out rows with and without such a "
         "counterpart in training.",
         f"Accuracy by method. {'; '.join(words)}.",
+        setting,
     )
 
 
@@ -89,6 +91,7 @@ def draw_neighbours(results: Results, setting: str) -> ReportFigure:
         axes.axhline(0.5, color=INK, linestyle="--", linewidth=1)
         axes.set_xticks(range(len(shares)), list(shares))
         axes.set(ylabel="share with the same label", ylim=(0, 1))
+        axes.set_title(f"Nearest training sample, {setting}")
     assignment = ", ".join(f"{name} {share:.0%}" for name, share in zip(names, taken, strict=True))
     return ReportFigure(
         file_name(f"neighbours-{setting}"),
@@ -97,4 +100,5 @@ def draw_neighbours(results: Results, setting: str) -> ReportFigure:
         "within one cohort (grey), within a cohort drawn at random, and within the cohort that p(e|x) assigns the row "
         f"to (dots are seeds). Rows are assigned to: {assignment}.",
         "Bars. " + ", ".join(f"{name} {share:.2f}" for name, share in shares.items()) + ".",
+        setting,
     )

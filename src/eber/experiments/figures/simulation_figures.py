@@ -18,7 +18,7 @@ Predictor = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
 def motivating_figure(result: MotivatingResult) -> Figure:
-    """Figure 2 of the paper: conditional weights, the two approximations of p(z=1|x), and their errors against m."""
+    """Figure 3 of the paper: conditional weights, the two approximations of p(z=1|x), and their errors against m."""
     with style():
         figure = Figure(figsize=(12, 3.6))
         weights, approximation, errors = figure.subplots(1, 3)

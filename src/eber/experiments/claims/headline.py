@@ -1,0 +1,108 @@
+"""What a replication says first: sentences that follow from the verdicts, and from nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from eber.evaluation.wording import listed
+from eber.experiments.claims.claim import Claim, Finding, Verdict
+
+MAIN = {
+    "parametric-nll": "the parametric simulation",
+    "colored-mnist-nll": "Colored MNIST",
+    "quasar-nll": "quasars",
+    "microbiome-nll": "the microbiome",
+    "sepsis-auroc": "sepsis",
+}
+"""The claim that EBER is best in the tested metric of each of the paper's five experiments."""
+SETTINGS = {
+    f"parametric-{setting}-nll": setting
+    for setting in ("rho=0.15", "rho=0.2", "m=12", "m=36", "n=1000", "d=50", "d=100", "d=1000")
+}
+AHEAD = (Verdict.CONFIRMED, Verdict.CONDITIONAL)
+
+
+def headline(verdicts: Mapping[str, Verdict]) -> list[str]:
+    """Two to four sentences."""
+    return [
+        *_best_of_all("In the metric that the paper tests", MAIN, verdicts),
+        *_best_of_all("In the sensitivity settings of the parametric simulation", SETTINGS, verdicts),
+        *_mechanism(verdicts),
+        *_missing(verdicts),
+    ]
+
+
+def over_all_experiments(verdicts: Mapping[str, Verdict]) -> tuple[Claim, Finding]:
+    """The abstract's claim, judged by the claims about the five experiments.
+
+    Confirmed: confirmed in each. With a condition: ahead in each. Not confirmed: behind in one.
+    """
+    claim = Claim(
+        "overall",
+        "Across the five experiments EBER outperforms the other methods in new environments.",
+        "Abstract, Section 5",
+        "best in each",
+        "",
+        "",
+        lambda evidence: finding,
+    )
+    of = {where: verdicts[key] for key, where in MAIN.items()}
+    missing = [where for where, verdict in of.items() if verdict is Verdict.MISSING]
+    ahead = [where for where, verdict in of.items() if verdict in AHEAD]
+    surely = [where for where, verdict in of.items() if verdict is Verdict.CONFIRMED]
+    behind = [where for where, verdict in of.items() if verdict is Verdict.NOT_CONFIRMED]
+    ours = f"ahead in {len(ahead)} of {len(of)}, significantly in {len(surely)}"
+    if behind:
+        verdict = Verdict.NOT_CONFIRMED
+    elif missing:
+        verdict = Verdict.MISSING
+    else:
+        verdict = Verdict.CONFIRMED if len(surely) == len(of) else Verdict.CONDITIONAL
+    remarks = [
+        *([f"behind in {listed(behind)}"] if behind else []),
+        *([f"not run: {listed(missing)}; run: eber reproduce all"] if missing else []),
+    ]
+    finding = Finding(verdict, ours, "; ".join(remarks) or "the rows below")
+    return claim, finding
+
+
+def _best_of_all(words: str, claims: Mapping[str, str], verdicts: Mapping[str, Verdict]) -> list[str]:
+    """Where EBER is best, ahead, and behind; nothing where nothing was run."""
+
+    def where(verdict: Verdict) -> list[str]:
+        return [place for key, place in claims.items() if verdicts[key] is verdict]
+
+    best, ahead, behind = (
+        where(verdict) for verdict in (Verdict.CONFIRMED, Verdict.CONDITIONAL, Verdict.NOT_CONFIRMED)
+    )
+    parts = [
+        *([f"is significantly better than every other method on {listed(best)}"] if best else []),
+        *([f"is ahead, but not of all significantly, on {listed(ahead)}"] if ahead else []),
+        *([f"is behind another method on {listed(behind)}"] if behind else []),
+    ]
+    return [f"{words}, EBER {'; it '.join(parts)}."] if parts else []
+
+
+def _mechanism(verdicts: Mapping[str, Verdict]) -> list[str]:
+    """What makes it work, and what of the paper's own account does not hold."""
+    said: list[tuple[str, Callable[[Verdict], bool], str]] = [
+        ("theorem-1", lambda verdict: verdict is Verdict.CONFIRMED, "Theorem 1 holds"),
+        ("uniform-weights", lambda verdict: verdict is Verdict.CONFIRMED, "without learned p(e|x) the gain is gone"),
+        (
+            "algorithm-1",
+            lambda verdict: verdict is Verdict.NOT_CONFIRMED,
+            "Algorithm 1 read to the letter does not maximise a lower bound",
+        ),
+        (
+            "parametric-readings",
+            lambda verdict: verdict is not Verdict.CONFIRMED,
+            "the printed figures of EBER are not those of Algorithm 1 read to the letter",
+        ),
+    ]
+    parts = [words for key, holds, words in said if verdicts[key] is not Verdict.MISSING and holds(verdicts[key])]
+    return [f"{parts[0][0].upper()}{listed(parts)[1:]}."] if parts else []
+
+
+def _missing(verdicts: Mapping[str, Verdict]) -> list[str]:
+    n = sum(verdict is Verdict.MISSING for verdict in verdicts.values())
+    return [f"{n} claims wait for a run, which their rows name."] if n else []

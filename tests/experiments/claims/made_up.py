@@ -1,0 +1,65 @@
+"""Evidence made up for the tests of the judges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+
+from eber.experiments.claims.evidence import Evidence
+from eber.experiments.registry import find_experiment
+from eber.runs.collect import CELLS_COLUMNS, FINDINGS_COLUMNS, TIMINGS_COLUMNS, WARNINGS_COLUMNS
+from eber.runs.results import Results
+
+Scores = Mapping[tuple[str, str, str], Sequence[float]]
+"""(setting, method or "method|variant", metric) to the score under each seed."""
+
+
+def evidence(experiment: str, scores: Scores) -> Evidence:
+    """What a folder with these scores would give."""
+    rows = []
+    for (setting, row, metric), values in scores.items():
+        method, _, variant = row.partition("|")
+        rows += [(experiment, setting, method, variant or "main", seed, metric, v) for seed, v in enumerate(values)]
+    return Evidence(
+        Results(
+            find_experiment(experiment),
+            Path("nowhere"),
+            pd.DataFrame(rows, columns=list(CELLS_COLUMNS)),
+            pd.DataFrame(columns=list(TIMINGS_COLUMNS)),
+            pd.DataFrame(columns=list(WARNINGS_COLUMNS)),
+            pd.DataFrame(columns=list(FINDINGS_COLUMNS)),
+            {"overrides": {}, "data": ""},
+        )
+    )
+
+
+def around(mean: float, n: int = 5, spread: float = 0.002) -> list[float]:
+    """Scores with that mean, which scatter a little."""
+    return [mean + spread * (k - (n - 1) / 2) * (-1) ** k for k in range(n)]
+
+
+def table(setting: str, metric: str, **means: float) -> dict[tuple[str, str, str], list[float]]:
+    """Scores of methods by name (V_REx for V-REx); spreads differ, so that no two differences are constant."""
+    return {
+        (setting, method.replace("V_REx", "V-REx"), metric): around(mean, spread=0.001 * (k + 1))
+        for k, (method, mean) in enumerate(means.items())
+    }
+
+
+def with_arrays(
+    monkeypatch: pytest.MonkeyPatch, found: Evidence, arrays: Mapping[str, Mapping[str, NDArray[Any]]]
+) -> Evidence:
+    """The same with arrays of each method, under every seed."""
+    monkeypatch.setattr(Results, "arrays", lambda self, method, seed, setting=None: dict(arrays[method]))
+    return found
+
+
+def rights(*rows: str) -> NDArray[np.bool_]:
+    """Whether each row is right: 110 for right, right, wrong."""
+    return np.array([letter == "1" for letter in "".join(rows)])

@@ -1,0 +1,212 @@
+"""Each rule reaches each of its verdicts, on results made up for it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from eber.experiments.claims import judges, simulation_judges
+from eber.experiments.claims.claim import Verdict
+from eber.experiments.claims.evidence import MissingEvidence
+from eber.experiments.motivating import CONDITIONAL, LIMIT, NUMBERS, UNIFORM, column
+from eber.experiments.parametric import LONG
+from eber.experiments.parametric_paper import PAPER
+from eber.methods import paper_methods
+from tests.experiments.claims.made_up import around, evidence, rights, table, with_arrays
+
+C, W, N = Verdict.CONFIRMED, Verdict.CONDITIONAL, Verdict.NOT_CONFIRMED
+OTHERS = {"ERM": 0.5, "IRM": 0.52, "V_REx": 0.51, "Fishr": 0.53}
+
+
+@pytest.mark.parametrize(
+    ("metric", "eber", "verdict"), [("nll", 0.3, C), ("nll", 0.4995, W), ("nll", 0.505, N), ("accuracy", 0.9, C)]
+)
+def test_best_needs_every_test_and_behind_one_is_not_confirmed(metric: str, eber: float, verdict: Verdict) -> None:
+    found = judges.best("baseline", metric)(evidence("parametric", table("baseline", metric, EBER=eber, **OTHERS)))
+    assert found.verdict is verdict
+    assert f"{eber:.3f}" in found.ours
+    if verdict is N:
+        assert "behind ERM" in found.evidence
+
+
+@pytest.mark.parametrize(("eber", "verdict"), [(0.3, C), (0.5095, W), (0.6, N)])
+def test_significance_is_asked_for_the_methods_that_the_paper_names(eber: float, verdict: Verdict) -> None:
+    made_up = evidence("parametric", table("baseline", "nll", EBER=eber, **{**OTHERS, "IRM": 0.1}))
+    found = judges.significant("baseline", "nll", ("ERM", "V-REx", "Fishr"), ("IRM",))(made_up)
+    assert found.verdict is verdict, "whatever comes of IRM"
+    assert "IRM 1.000" in found.ours
+
+
+@pytest.mark.parametrize(("without", "verdict"), [(0.3, C), (0.4, N)])
+def test_the_environment_loss_is_not_needed_where_the_interval_holds_zero(without: float, verdict: Verdict) -> None:
+    scores = {
+        ("latitude", "EBER", "nll"): [0.30, 0.31, 0.29, 0.30],
+        ("latitude", "EBER lambda_env=0", "nll"): [without + 0.01, without - 0.01, without, without + 0.005],
+    }
+    assert judges.no_environment_loss_needed("latitude", "nll")(evidence("quasar", scores)).verdict is verdict
+
+
+@pytest.mark.parametrize(("assigned", "verdict"), [([0] * 200, C), ([0] * 150 + [1] * 50, N)])
+def test_all_rows_to_one_environment(assigned: list[int], verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
+    made_up = evidence("quasar", {("latitude", "EBER", "nll"): around(0.3)})
+    arrays = {"EBER": {"assigned": np.array(assigned), "environments": np.array(["b_q2", "b_q3"])}}
+    found = judges.all_rows_to_one_environment("latitude")(with_arrays(monkeypatch, made_up, arrays))
+    assert found.verdict is verdict
+    assert "b_q2" in found.evidence
+
+
+@pytest.mark.parametrize(("where", "verdict"), [("wrong", N), ("right", C)])
+def test_agreement_is_judged_where_eber_is_right_and_where_it_is_wrong(
+    where: str, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ERM is right wherever EBER is wrong, and never where it is right."""
+    made_up = evidence("quasar", {("latitude", method, "nll"): around(0.3) for method in ("EBER", "ERM")})
+    arrays = {"EBER": {"correct": rights("1100")}, "ERM": {"correct": rights("0011")}}
+    judge = judges.no_method_is_right_consistently("latitude", "wrong" if where == "wrong" else "right")
+    assert judge(with_arrays(monkeypatch, made_up, arrays)).verdict is verdict
+
+
+def test_weights_without_known_validation_rows_cannot_be_tested() -> None:
+    scores = {("latitude", method, "penalty_weight"): [1.0, 1.0, 10.0] for method in ("IRM", "V-REx", "Fishr")}
+    found = judges.weights_are_those_of_validation("latitude")(evidence("quasar", scores))
+    assert found.verdict is Verdict.UNTESTABLE
+    assert "IRM 1 (2 seeds), 10 (1 seeds)" in found.ours
+
+
+@pytest.mark.parametrize(("rate", "verdict"), [(-0.5, C), (-0.3, N)])
+def test_the_rate_is_the_slope_of_the_errors(rate: float, verdict: Verdict) -> None:
+    scores = {("baseline", CONDITIONAL, column(m)): [0.2 * m**rate] * 2 for m in NUMBERS}
+    found = simulation_judges.rate_of_conditional_weights(evidence("motivating", scores))
+    assert found.verdict is verdict
+    assert f"slope {rate:.3f}" in found.ours
+
+
+@pytest.mark.parametrize(("error", "verdict"), [(0.12, C), (0.2, N)])
+def test_the_limit_of_uniform_weights_must_be_reached(error: float, verdict: Verdict) -> None:
+    last = column(NUMBERS[-1])
+    scores = {("baseline", row, last): [v] * 2 for row, v in ((UNIFORM, error), (LIMIT, 0.12), (CONDITIONAL, 0.003))}
+    assert simulation_judges.biased_limit_of_uniform_weights(evidence("motivating", scores)).verdict is verdict
+
+
+BASELINE = table("baseline", "nll", EBER=0.25, **{"Bayes-x": 0.23}, **OTHERS)
+BASELINE |= table(LONG, "nll", EBER=0.24)
+BASELINE |= table("baseline", "accuracy", EBER=0.93, **{"Bayes-x": 0.934}, **OTHERS)
+
+
+@pytest.mark.parametrize(
+    ("judge", "changes", "verdict"),
+    [
+        (simulation_judges.nearly_bayes("baseline", "accuracy"), {}, C),
+        (simulation_judges.nearly_bayes("baseline", "accuracy", "nll"), {}, W),
+        (simulation_judges.nearly_bayes("baseline", "nll"), {}, N),
+        (simulation_judges.advantage_shrinks("m=36"), table("m=36", "nll", EBER=0.25, **dict.fromkeys(OTHERS, 0.3)), C),
+        (simulation_judges.advantage_shrinks("m=36"), table("m=36", "nll", EBER=0.25, **OTHERS), N),
+        (simulation_judges.cue_helps("baseline", "rho=0.2"), table("rho=0.2", "nll", EBER=0.2, **OTHERS), W),
+        (
+            simulation_judges.cue_helps("baseline", "rho=0.2"),
+            table("rho=0.2", "nll", EBER=0.2, **dict.fromkeys(OTHERS, 0.4)),
+            C,
+        ),
+        (simulation_judges.cue_helps("baseline", "rho=0.2"), table("rho=0.2", "nll", EBER=0.3, **OTHERS), N),
+        (
+            simulation_judges.accuracy_collapses("d=1000"),
+            table("d=1000", "accuracy", EBER=0.53, **{"Bayes-x": 0.934}, **OTHERS),
+            C,
+        ),
+        (
+            simulation_judges.accuracy_collapses("d=1000"),
+            table("d=1000", "accuracy", EBER=0.7, **{"Bayes-x": 0.934}, **OTHERS),
+            N,
+        ),
+        (
+            simulation_judges.gap_to_bayes_widens("d=50"),
+            table("d=50", "nll", EBER=0.3, **{"Bayes-x": 0.23}, **OTHERS),
+            C,
+        ),
+        (
+            simulation_judges.gap_to_bayes_widens("d=50"),
+            table("d=50", "nll", EBER=0.6, **{"Bayes-x": 0.23}, **OTHERS),
+            W,
+        ),
+        (
+            simulation_judges.gap_to_bayes_widens("d=50"),
+            table("d=50", "nll", EBER=0.24, **{"Bayes-x": 0.23}, **OTHERS),
+            N,
+        ),
+    ],
+)
+def test_sentences_about_sensitivity(
+    judge: judges.Judge, changes: dict[tuple[str, str, str], list[float]], verdict: Verdict
+) -> None:
+    assert judge(evidence("parametric", {**BASELINE, **changes})).verdict is verdict
+
+
+def variants(**means: float) -> dict[tuple[str, str, str], list[float]]:
+    names = {
+        "uniform_test": "EBER|2: uniform test weights",
+        "oracle_test": "EBER|3: oracle test weights",
+        "oracle": "EBER 4: oracle weights",
+        "posteriors": "EBER 5: oracle posteriors",
+        "uniform": "EBER 6: uniform weights",
+        "uniform_posteriors": "EBER 7: uniform weights and oracle posteriors",
+        "flexible": "EBER 5 with a flexible decoder",
+        "uniform_flexible": "EBER 7 with a flexible decoder",
+    }
+    return {(setting, names[key], "nll"): around(mean) for setting in ("baseline", LONG) for key, mean in means.items()}
+
+
+@pytest.mark.parametrize(
+    ("judge", "rows", "verdict"),
+    [
+        (simulation_judges.uniform_weights_destroy_the_gain, variants(uniform_test=0.6, uniform=0.55), C),
+        (simulation_judges.uniform_weights_destroy_the_gain, variants(uniform_test=0.6, uniform=0.3), N),
+        (simulation_judges.oracle_weights_close_the_gap, variants(oracle=0.235), C),
+        (simulation_judges.oracle_weights_close_the_gap, variants(oracle=0.249), N),
+        (
+            simulation_judges.true_posteriors_do_not_help,
+            variants(posteriors=0.7, uniform_posteriors=0.7, flexible=0.7, uniform_flexible=0.7),
+            C,
+        ),
+        (
+            simulation_judges.true_posteriors_do_not_help,
+            variants(posteriors=0.7, uniform_posteriors=0.7, flexible=0.3, uniform_flexible=0.7),
+            W,
+        ),
+        (
+            simulation_judges.true_posteriors_do_not_help,
+            variants(posteriors=0.3, uniform_posteriors=0.7, flexible=0.3, uniform_flexible=0.7),
+            N,
+        ),
+    ],
+)
+def test_variants(judge: judges.Judge, rows: dict[tuple[str, str, str], list[float]], verdict: Verdict) -> None:
+    assert judge("baseline")(evidence("parametric", {**BASELINE, **rows})).verdict is verdict  # type: ignore[arg-type,operator]
+
+
+@pytest.mark.parametrize(("nll", "accuracy", "verdict"), [(0.24, 0.934, C), (0.26, 0.934, W), (0.26, 0.8, N)])
+def test_oracle_weights_at_test(nll: float, accuracy: float, verdict: Verdict) -> None:
+    variant = "EBER|3: oracle test weights"
+    rows = {("baseline", variant, "nll"): around(nll), ("baseline", variant, "accuracy"): around(accuracy)}
+    judge = simulation_judges.oracle_test_weights_match_bayes("baseline")
+    assert judge(evidence("parametric", {**BASELINE, **rows})).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("close", "verdict"), [("plain, Algorithm 1", C), ("plain, decomposed", W), ("this library's recipe", N)]
+)
+def test_the_reading_whose_figures_the_paper_has_is_named(close: str, verdict: Verdict) -> None:
+    scores = {}
+    for setting, printed in PAPER.items():
+        for name, row in simulation_judges.READINGS.items():
+            mean, sd = printed.rows["EBER"]["nll"]
+            scores[setting, row, "nll"] = around(mean if name == close else mean + 5 * sd)
+    found = simulation_judges.figures_are_those_of_algorithm_1(evidence("parametric", scores))
+    assert found.verdict is verdict
+    assert f"{close} in 9 of 9 settings" in found.ours
+    assert f"d=1000 {close}" in found.evidence
+
+
+def test_a_missing_row_is_missing_evidence_that_names_it() -> None:
+    with pytest.raises(MissingEvidence, match=r"ERM in the setting 'baseline' has 0 seeds; 2 are needed"):
+        judges.best("baseline", "nll")(evidence("parametric", table("baseline", "nll", EBER=0.3)))
+    assert paper_methods()[:2] == ("EBER", "ERM")

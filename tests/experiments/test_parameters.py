@@ -1,0 +1,75 @@
+"""Parameters that make a run of the paper's other choices: decoders, and a grid of penalty weights for each method."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eber.datasets.microbiome import load_microbiome
+from eber.datasets.parametric_oracle import ParametricOracle
+from eber.estimators import EBERClassifier
+from eber.experiments import parametric
+from eber.experiments.penalty_grids import OWN_GRIDS, penalty_grid
+from eber.methods import find_method
+from eber.runs.fitting import FitRequest
+
+SMALL = {"n": 20, "epochs": 1, "m_test": 6, "m_validation": 6}
+
+
+def requested(method: str, **changes: Any) -> list[FitRequest]:
+    """The fits that a cell of the parametric simulation first asks for; none is made."""
+    parameters = parametric.EXPERIMENT.resolve("baseline", {**SMALL, **changes})
+    data, oracle = parametric.draw_cell(parameters, 0)
+    return next(parametric.fit_method(method, data, oracle, parameters, 0))
+
+
+@pytest.mark.parametrize(("text", "dims"), [("0", ()), ("32,32", (32, 32))])
+def test_the_decoder_is_as_wide_as_is_set(text: str, dims: tuple[int, ...]) -> None:
+    for method in ("EBER", "EBER 5: oracle posteriors"):
+        (request,) = requested(method, decoder_hidden_dims=text)
+        assert request.classifier.decoder_hidden_dims == dims
+
+
+def test_a_flexible_decoder_is_all_that_its_row_changes() -> None:
+    (plain,), (flexible,) = (requested(row) for row in ("EBER 5: oracle posteriors", "EBER 5 with a flexible decoder"))
+    before, after = plain.classifier.get_params(), flexible.classifier.get_params()
+    assert {name for name in after if name != "posteriors" and after[name] != before[name]} == {"decoder_hidden_dims"}
+    assert isinstance(after["posteriors"].__self__, ParametricOracle)
+
+
+@pytest.mark.parametrize(
+    ("row", "objective"),
+    [
+        (parametric.PLAIN, "stratified"),
+        (parametric.PLAIN_ALGORITHM, "algorithm"),
+        (parametric.PLAIN_DECOMPOSED, "decomposed"),
+    ],
+)
+def test_the_plain_forms_differ_in_the_reading_alone(row: str, objective: str) -> None:
+    (request,) = requested(row)
+    shown = request.classifier.get_params()
+    assert shown["objective"] == objective
+    assert isinstance(request.classifier, EBERClassifier)
+    of_paper = EBERClassifier.paper_form().get_params()
+    for name in ("tie_weight", "input_scale", "environment_gain", "latent_bounds", "average_decay"):
+        assert shown[name] == of_paper[name]
+
+
+def test_a_method_has_a_grid_of_its_own_where_one_is_set() -> None:
+    parameters = {"penalty_weights": (0.1, 1.0), **OWN_GRIDS, "penalty_weights_irm": (10.0,)}
+    assert penalty_grid(find_method("IRM"), parameters) == (10.0,)
+    assert penalty_grid(find_method("V-REx"), parameters) == (0.1, 1.0)
+    weights = [request.classifier.penalty_weight for request in requested("IRM", penalty_weights_irm="10,100")]
+    assert weights == [10.0, 100.0]
+
+
+def test_small_adenomas_are_controls_unless_they_are_left_out(data_dir: Path) -> None:
+    whole, without = (load_microbiome(data_dir, small_adenomas=kept) for kept in (True, False))
+    left_out = whole.extra["diagnosis"] == "Small adenoma"
+    assert left_out.sum() == 25
+    assert set(whole.environments[left_out]) == {"crc_zeller"}
+    assert set(whole.y[left_out]) == {0}
+    np.testing.assert_array_equal(without.extra["sample"], whole.extra["sample"][~left_out])

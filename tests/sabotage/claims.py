@@ -1,0 +1,80 @@
+"""The paper, claim by claim."""
+
+from tests.sabotage.sabotage import Sabotage
+
+PAGE = "tests/experiments/claims/test_page.py"
+JUDGES = "tests/experiments/claims/test_judges.py"
+RESULTS = "tests/runs/test_results.py"
+
+SABOTAGES = (
+    Sabotage(
+        broken="A verdict is typed in place of computed.",
+        test=f"{PAGE}::test_what_a_claim_says_follows_from_the_results",
+        file="experiments/claims/page.py",
+        before="        return claim.judge(cast(Evidence, evidence))",
+        after='        return Finding(Verdict.CONFIRMED, claim.paper, "")',
+    ),
+    Sabotage(
+        broken="A claim shows the paper's figure as ours.",
+        test=f"{PAGE}::test_what_a_claim_says_follows_from_the_results",
+        file="experiments/claims/judges.py",
+        before='ours = f"{shown(own, metric)}; {rival}',
+        after='ours = f"0.319 ± 0.069; {rival}',
+    ),
+    Sabotage(
+        broken="A claim without results does not say which command gives them.",
+        test=f"{PAGE}::test_a_missing_run_is_named_with_its_command",
+        file="experiments/claims/page.py",
+        before='return Finding(Verdict.MISSING, "–", f"run: {claim.command}")',
+        after='return Finding(Verdict.MISSING, "–", "")',
+    ),
+    Sabotage(
+        broken="A claim whose row is missing is called not confirmed.",
+        test=f"{PAGE}::test_a_missing_run_is_named_with_its_command",
+        file="experiments/claims/page.py",
+        before='return Finding(Verdict.MISSING, "–", f"{error}; run: {claim.command}")',
+        after='return Finding(Verdict.NOT_CONFIRMED, "–", f"{error}; run: {claim.command}")',
+    ),
+    Sabotage(
+        broken="The abstract's claim is judged although an experiment was not run.",
+        test=f"{PAGE}::test_the_claim_over_all_experiments_follows_from_each",
+        file="experiments/claims/headline.py",
+        before="    elif missing:\n        verdict = Verdict.MISSING\n",
+        after="",
+    ),
+    Sabotage(
+        broken="The abstract's claim holds although EBER is behind somewhere.",
+        test=f"{PAGE}::test_the_claim_over_all_experiments_follows_from_each",
+        file="experiments/claims/headline.py",
+        before="    if behind:\n        verdict = Verdict.NOT_CONFIRMED\n    elif missing:",
+        after="    if missing:",
+    ),
+    Sabotage(
+        broken="Being ahead without significance is called confirmed.",
+        test=f"{JUDGES}::test_best_needs_every_test_and_behind_one_is_not_confirmed",
+        file="experiments/claims/judges.py",
+        before="    return math.isnan(p) or p >= LEVEL",
+        after="    return math.isnan(p)",
+    ),
+    Sabotage(
+        broken="Whether a method is ahead of EBER is not looked at.",
+        test=f"{JUDGES}::test_best_needs_every_test_and_behind_one_is_not_confirmed",
+        file="experiments/claims/judges.py",
+        before="if quantity.is_better(score, mean(own))]",
+        after="if math.isnan(score)]",
+    ),
+    Sabotage(
+        broken="Shares of a joint fit are printed as times of the methods.",
+        test=f"{RESULTS}::test_fits_side_by_side_have_no_time_and_the_caption_says_so",
+        file="runs/results.py",
+        before="    if experiment.fits_alone:",
+        after="    if experiment.name:",
+    ),
+    Sabotage(
+        broken="Two seeds are as good as ten.",
+        test=f"{RESULTS}::test_few_seeds_are_said_with_significance",
+        file="runs/wording.py",
+        before="if fewest < FEW_SEEDS else",
+        after="if fewest < 2 else",
+    ),
+)
