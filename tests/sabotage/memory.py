@@ -63,7 +63,7 @@ SABOTAGES = (
         broken="The networks that a folder describes are made without a look at its weights.",
         test="tests/trust/test_fuzzed_models.py::test_a_forged_size_does_not_fill_the_memory",
         file="estimators/persistence.py",
-        before="    check_weights(networks, weights)\n",
+        before="        check_weights(module, own)\n",
         after="",
     ),
     Sabotage(

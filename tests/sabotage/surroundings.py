@@ -42,8 +42,8 @@ SABOTAGES = (
         broken="Brackets of a folder are taken for markup.",
         test="tests/trust/test_hostile_surroundings.py::test_names_are_shown_as_they_are_and_do_nothing_to_the_terminal",
         file="cli/compare.py",
-        before='console.print(f"\\nReport: {page}", highlight=False, markup=False)',
-        after='console.print(f"\\nReport: {page}", highlight=False)',
+        before='console.print(f"Report: {comparison.page}", highlight=False, markup=False, soft_wrap=True)',
+        after='console.print(f"Report: {comparison.page}", highlight=False, soft_wrap=True)',
     ),
     Sabotage(
         broken="Control characters reach a redirected log.",
@@ -55,14 +55,14 @@ SABOTAGES = (
     Sabotage(
         broken="The card keeps tags.",
         test="tests/trust/test_hostile_surroundings.py::test_the_card_makes_no_tag_link_or_picture_of_what_a_table_holds",
-        file="tables/model_folder.py",
+        file="tables/model_card.py",
         before='html.escape(printable(" ".join(text.split())), quote=False)',
         after='printable(" ".join(text.split()))',
     ),
     Sabotage(
         broken="The card keeps links and pictures.",
         test="tests/trust/test_hostile_surroundings.py::test_the_card_makes_no_tag_link_or_picture_of_what_a_table_holds",
-        file="tables/model_folder.py",
+        file="tables/model_card.py",
         before='return re.sub(r"([\\\\`*\\[\\]])", r"\\\\\\1", html',
         after="return str(html",
     ),

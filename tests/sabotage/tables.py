@@ -94,9 +94,9 @@ SABOTAGES = (
     Sabotage(
         broken="Files whose names are a column have the fingerprint of their content alone.",
         test=f"{READERS}::test_a_folder_of_csv_files_names_the_file_of_each_row",
-        file="tables/training.py",
-        before="        digest.update(name.encode())\n",
-        after="        pass\n",
+        file="tables/files.py",
+        before="            digest.update(name.encode())\n",
+        after="            pass\n",
     ),
     Sabotage(
         broken="A web address is looked for among the files.",

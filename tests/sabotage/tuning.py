@@ -70,8 +70,8 @@ SABOTAGES = (
         broken="All members of a saved average get the weights of the first.",
         test="tests/estimators/test_members.py::test_a_saved_average_answers_as_before",
         file="estimators/persistence.py",
-        before="with_prefix(weights, _prefix(i))",
-        after="with_prefix(weights, _prefix(0))",
+        before="prefixes = [_prefix(i) for i in range(len(singles))]",
+        after="prefixes = [_prefix(0) for _ in singles]",
     ),
     Sabotage(
         broken="Weight decay shrinks biases, too.",
