@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         fit_many,
     )
     from eber.methods import Method, find_method, register_method
+    from eber.runs.backends import RayCluster
     from eber.tables.model_folder import TableModel
     from eber.tables.predictions import TablePredictions
     from eber.workflow.comparing import compare_table
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Method": "eber.methods",
     "MultiEnvironmentData": "eber.datasets.base",
+    "RayCluster": "eber.runs.backends",
     "Reproduction": "eber.workflow.reproduction",
     "TableComparison": "eber.workflow.table_comparison",
     "TableModel": "eber.tables.model_folder",
@@ -71,6 +73,7 @@ __all__ = [
     "MMDClassifier",
     "Method",
     "MultiEnvironmentData",
+    "RayCluster",
     "Reproduction",
     "SDClassifier",
     "TableComparison",

@@ -10,6 +10,8 @@ import typer
 
 from eber.cli.options import (
     METHODS_HELP,
+    Address,
+    BackendName,
     Drop,
     EnvironmentColumn,
     Features,
@@ -17,6 +19,7 @@ from eber.cli.options import (
     Quick,
     Selection,
     TablePath,
+    backend_named,
     check_selection,
     columns_named,
     names_in,
@@ -42,6 +45,8 @@ def compare(
         str, typer.Option(help="What methods are ranked by: nll, accuracy, ece, brier, auroc or auprc.")
     ] = "nll",
     jobs: Annotated[int, typer.Option(min=1, help="Worker processes, one thread each.")] = 2,
+    backend: BackendName = "processes",
+    address: Address = "",
     drop: Drop = None,
     features: Features = None,
     quick: Quick = False,
@@ -64,6 +69,7 @@ def compare(
         seeds=seeds,
         metric=metric,
         jobs=jobs,
+        backend=backend_named(backend, address),
         drop=columns_named(drop, table),
         features=columns_named(features, table) if features else None,
         quick=quick,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -36,6 +36,26 @@ Selection = Annotated[
         show_default=False,
     ),
 ]
+BackendName = Annotated[
+    str, typer.Option("--backend", help="Where to compute: processes of this machine, or ray (the extra eber[ray]).")
+]
+Address = Annotated[
+    str,
+    typer.Option(
+        "--address", help="Of the Ray cluster; without it, Ray is started here for the run.", show_default=False
+    ),
+]
+
+
+def backend_named(name: str, address: str) -> Any:
+    """The backend as it was typed."""
+    from eber.runs.backends import RayCluster
+
+    if name == "ray":
+        return RayCluster(address or None)
+    if address:
+        raise ValueError("--address belongs to --backend ray.")
+    return name
 
 
 def check_selection(quick: bool, selection: str | None) -> None:

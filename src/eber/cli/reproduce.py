@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from eber.cli.options import METHODS_HELP, names_in, typed
+from eber.cli.options import METHODS_HELP, Address, BackendName, backend_named, names_in, typed
 from eber.experiments.registry import EXPERIMENTS
 from eber.report.holdout_tables import holdouts_as_rich
 from eber.report.tables import as_rich
@@ -45,6 +45,8 @@ def reproduce(
         ),
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Worker processes, one thread each.")] = 2,
+    backend: BackendName = "processes",
+    address: Address = "",
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -87,6 +89,7 @@ def reproduce(
         "seeds": seeds,
         "out": out,
         "jobs": jobs,
+        "backend": backend_named(backend, address),
         "parameters": parse_assignments(set_ or ()),
         "sensitivity": sensitivity,
         "all_holdouts": all_holdouts,

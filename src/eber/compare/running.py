@@ -64,6 +64,7 @@ def comparison(
         run_cell=run_cell,
         seeds_together=5,
         fingerprint=fingerprint,
+        data_travels=True,
     )
 
 

@@ -17,6 +17,7 @@ from eber.io.files import write_atomically
 from eber.io.text import count
 from eber.methods import default_methods, find_method
 from eber.report.comparison_page import write_comparison_page
+from eber.runs.backends import check_backend
 from eber.runs.progress import Progress
 from eber.runs.results import load_results
 from eber.runs.runner import RunSummary, run, writing_outputs
@@ -41,6 +42,7 @@ def compare_table(
     seeds: int = 1,
     metric: str = "nll",
     jobs: int = 2,
+    backend: Any = "processes",
     drop: str | Iterable[str] = (),
     features: str | Iterable[str] | None = None,
     quick: bool = False,
@@ -69,6 +71,10 @@ def compare_table(
         What methods are ranked by: nll, accuracy, ece, brier, auroc or auprc.
     jobs : int
         Worker processes, one thread each. In a script they need the usual ``if __name__ == "__main__":``.
+    backend : str, RayCluster or Executor
+        Where methods are fitted: "processes" of this machine, "ray" or `RayCluster(address)`, or an open executor of
+        concurrent.futures whose workers are processes (Dask's: ``client.get_executor()``), which is handed `jobs` fits
+        at once. Scores are the same everywhere.
     drop, features : str or iterable of str
         Columns not to be used; or exactly those to be used.
     quick : bool
@@ -91,6 +97,7 @@ def compare_table(
     chosen = [find_method(name).name for name in names_of(methods, "methods") or default_methods()]
     whole_number(seeds, "seeds", 1)
     whole_number(jobs, "jobs", 1)
+    check_backend(backend)
     file = open_table(table)
     dropped, wanted = names_of(drop, "drop"), None if features is None else names_of(features, "features")
     data = read_training_table(file, label=label, environment=environment, drop=dropped, features=wanted)
@@ -127,6 +134,7 @@ def compare_table(
         methods=chosen,
         data_dir=rows,
         jobs=jobs,
+        backend=backend,
         progress=listener,
         command=command or call,
     )
