@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from eber.tables.predictions import TablePredictions
     from eber.workflow.comparing import compare_table
     from eber.workflow.fitting import fit_table, load_model
+    from eber.workflow.predicting import predict_folder
     from eber.workflow.reporting import read_results
     from eber.workflow.reproducing import reproduce, reproduce_all
     from eber.workflow.reproduction import Reproduction
@@ -50,6 +51,7 @@ _HOMES = {
     "find_method": "eber.methods",
     "fit_table": "eber.workflow.fitting",
     "load_model": "eber.workflow.fitting",
+    "predict_folder": "eber.workflow.predicting",
     "read_results": "eber.workflow.reporting",
     "register_method": "eber.methods",
     "reproduce": "eber.workflow.reproducing",
@@ -86,6 +88,7 @@ __all__ = [
     "fit_many",
     "fit_table",
     "load_model",
+    "predict_folder",
     "read_results",
     "register_method",
     "reproduce",

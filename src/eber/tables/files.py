@@ -28,7 +28,7 @@ BATCH_ROWS = 32_768
 DELIMITERS = (",", ";", "\t", "|")
 MISSING_TEXTS = ("", "NA", "N/A", "n/a", "#N/A", "na", "NaN", "nan", "NAN", "null", "NULL", "None", ".", "?", "-")
 """What counts as a missing value in a CSV file, and in the columns of text of a Parquet file or a frame."""
-BUFFER_BYTES = 1 << 20
+BUFFER_BYTES = READ_BYTES = 1 << 20
 PARQUET_SUFFIXES = (".parquet", ".pq")
 
 

@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 
 from eber.io.text import shortened
 from eber.tables.columns import as_booleans, as_numbers, as_texts, as_words, find_meaning
-from eber.tables.files import TableFile, open_table
+from eber.tables.files import READ_BYTES, TableFile, open_table
 from eber.tables.schema import Schema, find_schema, require_columns, subject_column
 
 MAX_CLASSES = 50
 MAX_LISTED = 10
 """Environments that are listed with their rows, the largest first."""
-READ_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
