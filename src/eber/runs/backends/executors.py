@@ -8,7 +8,7 @@ import pickle
 import platform
 import sys
 import time
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
 from functools import cache
 from typing import Any
 
@@ -71,7 +71,12 @@ class ExecutorBackend:
 
     def submit(self, tasks: list[Any]) -> None:
         """Hand out tasks that are done together."""
-        self._blocks[self._executor.submit(_compute, self._work, tasks)] = tasks
+        try:
+            future = self._executor.submit(_compute, self._work, tasks)
+        except BrokenExecutor as error:  # it has lost a worker, and takes nothing more
+            future = Future()
+            future.set_exception(error)
+        self._blocks[future] = tasks
 
     def wait(self, timeout: float) -> list[tuple[Any, Any]]:
         """What has come back within so many seconds."""
