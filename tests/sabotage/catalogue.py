@@ -2,6 +2,7 @@
 
 from tests.sabotage import (
     determinism,
+    elsewhere,
     execution,
     finished,
     memory,
@@ -28,5 +29,6 @@ SECTIONS = (
     numbers,
     statistics,
     tuning,
+    elsewhere,
 )
 SABOTAGES = tuple(sabotage for section in SECTIONS for sabotage in section.SABOTAGES)
