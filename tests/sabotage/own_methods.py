@@ -33,14 +33,8 @@ SABOTAGES = (
         broken="A fit that fails takes those that were asked for with it along.",
         test="tests/test_methods.py::test_an_own_method_runs_as_itself_in_worker_processes",
         file="estimators/many_fits.py",
-        before="""\
-        except Exception as error:
-            if raise_errors and not isinstance(error, NonFiniteLossError):
-                raise
-            errors[i] = error
-            continue
-""",
-        after="        except NonFiniteLossError as error:\n            errors[i] = error\n            continue\n",
+        before="        except Exception as error:\n            if self._raise_errors and not",
+        after="        except NonFiniteLossError as error:\n            if self._raise_errors and not",
     ),
     Sabotage(
         broken="A run forgets the methods that an earlier one into its folder has added.",
