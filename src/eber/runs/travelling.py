@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib.metadata
+import os
 import platform
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
@@ -101,20 +104,27 @@ def _source_of(method: Method) -> tuple[str, str] | None:
     return name, file.read_text(encoding="utf-8")
 
 
-_folders: list[tempfile.TemporaryDirectory[str]] = []
-"""Of this process, removed when it ends."""
-
-
 @cache
 def _unpacked(name: str, files: tuple[tuple[str, bytes], ...]) -> Path:
-    folder = tempfile.TemporaryDirectory(prefix="eber-")
-    _folders.append(folder)
-    place = Path(folder.name) / name
+    folder = Path(tempfile.mkdtemp(prefix="eber-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    place = folder / name
     for relative, content in files:
         path = place / relative if relative else place
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        _write(path, content)
     return place
+
+
+def _write(path: Path, content: bytes) -> None:
+    """A file that ends with this process, however it ends: Ray kills its workers, and no table may stay behind."""
+    if not hasattr(os, "memfd_create"):  # only Linux has files without a place on a disk
+        path.write_bytes(content)
+        return
+    descriptor = os.memfd_create(path.name)
+    with open(descriptor, "wb", closefd=False) as file:
+        file.write(content)
+    path.symlink_to(f"/proc/{os.getpid()}/fd/{descriptor}")
 
 
 @cache
