@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import pytest
 
-from eber.runs import runner
-from eber.runs.cell import Cell
-from eber.runs.ledger import Ledger
-from eber.runs.spec import Experiment
-from eber.runs.workers import CellOutcome, _compute
+from eber.runs.backends import Work, choice
 
 
 class OneProcess:
     """Stands in for the pool of workers."""
 
-    has_idle_worker = True
+    has_idle, size = True, 1
 
-    def __init__(self, experiment: Experiment, folder: Path, size: int) -> None:
-        self._experiment, self._ledger = experiment, Ledger(folder)
-        self.running: list[Cell] = []
+    def __init__(self, work: Work, size: int) -> None:
+        self._work = work
+        self.running: list[Any] = []
 
     def __enter__(self) -> OneProcess:
         return self
@@ -28,19 +24,19 @@ class OneProcess:
     def __exit__(self, *_: object) -> None:
         return None
 
-    def submit(self, cells: list[Cell]) -> None:
-        """Keep cells until they are waited for."""
-        self.running = cells
-        self.has_idle_worker = False
+    def submit(self, tasks: list[Any]) -> None:
+        """Keep tasks until they are waited for."""
+        self.running = tasks
+        self.has_idle = False
 
-    def wait(self, timeout: float) -> list[tuple[Cell, CellOutcome]]:
+    def wait(self, timeout: float) -> list[tuple[Any, Any]]:
         """Compute them now."""
-        done = list(zip(self.running, _compute(self.running, self._experiment, self._ledger), strict=True))
-        self.running, self.has_idle_worker = [], True
+        done = list(zip(self.running, self._work.compute(self.running), strict=True)) if self.running else []
+        self.running, self.has_idle = [], True
         return done
 
 
 @pytest.fixture
 def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """No worker processes in this test."""
-    monkeypatch.setattr(runner, "WorkerPool", OneProcess)
+    monkeypatch.setattr(choice, "WorkerPool", OneProcess)

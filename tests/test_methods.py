@@ -27,10 +27,11 @@ from eber.methods import (
     own,
     register_method,
 )
+from eber.runs.backends.processes import WorkerPool
 from eber.runs.cell import CellResult
+from eber.runs.computing import CellWork
 from eber.runs.joint_fits import run_alone
 from eber.runs.runner import run
-from eber.runs.workers import WorkerPool
 from tests.command_line import eber
 from tests.one_process import one_process  # noqa: F401
 from tests.own_methods import CoinClassifier, RollCallClassifier, TiltedCoinClassifier
@@ -159,7 +160,7 @@ def test_a_name_is_given_to_one_class_only() -> None:
     assert register_method(ERMClassifier) is find_method("ERM")
 
 
-def test_a_class_that_workers_could_not_import_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_class_that_workers_could_not_import_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     class Local(CoinClassifier):
         pass
 
@@ -170,7 +171,7 @@ def test_a_class_that_workers_could_not_import_is_refused(tmp_path: Path, monkey
     monkeypatch.setitem(sys.modules, "__main__", notebook)
     experiment, _ = PARAMETRIC.with_methods([register_method(notebook.Typed)])
     with pytest.raises(ValueError, match=r"cannot import the method Typed, which was typed into a notebook"):
-        WorkerPool(experiment, tmp_path, 1)
+        WorkerPool(CellWork(experiment), 1)
 
 
 @pytest.mark.parametrize("classifier", [CoinClassifier, TiltedCoinClassifier, RollCallClassifier])

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         fit_many,
     )
     from eber.methods import Method, find_method, register_method
+    from eber.runs.backends import RayCluster
     from eber.tables.model_folder import TableModel
     from eber.tables.predictions import TablePredictions
     from eber.tables.transformer import TablePreprocessor
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from eber.workflow.claiming import Claims, claims
     from eber.workflow.comparing import compare_table
     from eber.workflow.fitting import fit_table, load_model
+    from eber.workflow.predicting import predict_folder
     from eber.workflow.reporting import read_results
     from eber.workflow.reproducing import reproduce, reproduce_all
     from eber.workflow.reproduction import Reproduction
@@ -49,6 +51,7 @@ _HOMES = {
     "Method": "eber.methods",
     "MultiEnvironmentData": "eber.datasets.base",
     "RecalibratedClassifier": "eber.tuning.recalibration",
+    "RayCluster": "eber.runs.backends",
     "Reproduction": "eber.workflow.reproduction",
     "TableComparison": "eber.workflow.table_comparison",
     "TableModel": "eber.tables.model_folder",
@@ -59,6 +62,7 @@ _HOMES = {
     "find_method": "eber.methods",
     "fit_table": "eber.workflow.fitting",
     "load_model": "eber.workflow.fitting",
+    "predict_folder": "eber.workflow.predicting",
     "read_results": "eber.workflow.reporting",
     "register_method": "eber.methods",
     "reproduce": "eber.workflow.reproducing",
@@ -85,6 +89,7 @@ __all__ = [
     "MMDClassifier",
     "Method",
     "MultiEnvironmentData",
+    "RayCluster",
     "RecalibratedClassifier",
     "Reproduction",
     "SDClassifier",
@@ -100,6 +105,7 @@ __all__ = [
     "fit_many",
     "fit_table",
     "load_model",
+    "predict_folder",
     "read_results",
     "register_method",
     "reproduce",

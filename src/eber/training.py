@@ -180,8 +180,10 @@ class ShuffledRows:
 
     def one_pass(self, generators: Sequence[torch.Generator]) -> Iterator[Batch]:
         """Every row once, in an order of each model's own; the last batch may be smaller."""
-        order = torch.stack([torch.randperm(self.n_rows, generator=generator) for generator in generators])
-        order += self._offsets  # (S, n)
+        order = torch.empty((len(generators), self.n_rows), dtype=torch.int64)  # (S, n)
+        for own, generator in zip(order, generators, strict=True):
+            torch.randperm(self.n_rows, generator=generator, out=own)
+        order += self._offsets
         size = self.batch_size
         # Rows of several batches are collected at once, as many as a moderate amount of memory holds.
         at_once = size * max(1, ELEMENTS_AT_ONCE // (len(generators) * size * self.x[0].numel()))

@@ -9,8 +9,8 @@ import numpy as np
 
 from eber.runs.cell import Cell, CellResult
 from eber.runs.ledger import Ledger
+from eber.runs.runner import with_parts
 from eber.runs.schedule import Schedule
-from eber.runs.workers import _with_parts
 from tests.toy_experiment import TOY
 
 PARTS = {"Pool": ("a", "b")}
@@ -36,9 +36,9 @@ def test_a_cell_whose_parts_are_not_asked_for_does_not_wait() -> None:
 
 def test_a_cell_is_handed_the_finished_results_that_it_is_built_on(tmp_path: Path) -> None:
     ledger, experiment = Ledger(tmp_path), replace(TOY, built_on=PARTS)
-    assert _with_parts(cell("Pool"), experiment, ledger).parts == {}
+    assert with_parts(cell("Pool"), experiment, ledger).parts == {}
     ledger.write(cell("a"), CellResult({"main": {"nll": 0.5}}, {"main": 2.0}, {"proba": np.eye(2)}), 2.0)
-    handed = _with_parts(cell("Pool"), experiment, ledger)
+    handed = with_parts(cell("Pool"), experiment, ledger)
     assert set(handed.parts) == {"a"}
     np.testing.assert_array_equal(handed.parts["a"].arrays["proba"], np.eye(2))
     assert handed.parts["a"].seconds == {"main": 2.0}

@@ -5,6 +5,7 @@ from tests.sabotage import (
     changed_data,
     claims,
     determinism,
+    elsewhere,
     execution,
     finished,
     memory,
@@ -42,5 +43,6 @@ SECTIONS = (
     tuning,
     advice,
     terminal,
+    elsewhere,
 )
 SABOTAGES = tuple(sabotage for section in SECTIONS for sabotage in section.SABOTAGES)

@@ -103,8 +103,9 @@ SABOTAGES = (
         broken="One damaged cell has all cells computed again.",
         test="tests/trust/test_damaged_results.py::test_damaged_cells_are_named_computed_again_and_counted_once",
         file="runs/runner.py",
-        before="            return False\n",
+        before="            self._progress.note(str(error))\n            return False\n",
         after="""\
+            self._progress.note(str(error))
             for other in self._cells:
                 self._ledger.path(other).unlink(missing_ok=True)
             return False

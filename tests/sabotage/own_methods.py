@@ -25,8 +25,8 @@ SABOTAGES = (
     Sabotage(
         broken="Worker processes are not told of methods that are not the library's.",
         test="tests/test_methods.py::test_an_own_method_runs_as_itself_in_worker_processes",
-        file="runs/workers.py",
-        before="    for method in experiment.added_methods:\n        add_method(method)\n",
+        file="runs/computing.py",
+        before="        for method in self.experiment.added_methods:\n            add_method(method)\n",
         after="",
     ),
     Sabotage(

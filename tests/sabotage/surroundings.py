@@ -76,9 +76,9 @@ SABOTAGES = (
     Sabotage(
         broken="Locks of cells stay when workers are stopped.",
         test="tests/trust/test_hostile_surroundings.py::test_a_command_that_is_asked_to_end_leaves_nothing_behind",
-        file="runs/workers.py",
-        before="                with ledger.claim(cell):\n                    pass\n",
-        after="                pass\n",
+        file="runs/runner.py",
+        before="            for claim in self._claims.values():\n                claim.close()\n",
+        after="            pass\n",
     ),
     Sabotage(
         broken="A removed working directory is left to the libraries.",

@@ -225,11 +225,11 @@ SABOTAGES = (
         broken="A cell that cannot be written takes the finished ones with it.",
         test="tests/trust/test_full_disks.py::test_a_full_disk_loses_no_finished_cell",
         file="runs/runner.py",
-        before="            self._failures[str(cell)] = outcome.cause\n",
+        before="        self._failures[str(cell)] = failure.cause\n",
         after="""\
-            self._failures[str(cell)] = outcome.cause
-            for other in self._cells:
-                self._ledger.path(other).unlink(missing_ok=True)
+        self._failures[str(cell)] = failure.cause
+        for other in self._cells:
+            self._ledger.path(other).unlink(missing_ok=True)
 """,
     ),
     Sabotage(

@@ -29,10 +29,10 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory) -> eber.Reproduction:
     """Two seeds of the main simulation, small enough to be quick."""
     out = tmp_path_factory.mktemp("reproduce") / "out"
     with pytest.MonkeyPatch.context() as patch:
-        from eber.runs import runner
+        from eber.runs.backends import choice
         from tests.one_process import OneProcess
 
-        patch.setattr(runner, "WorkerPool", OneProcess)
+        patch.setattr(choice, "WorkerPool", OneProcess)
         return eber.reproduce("parametric", seeds=2, methods=METHODS, parameters=SMALL, out=out)
 
 

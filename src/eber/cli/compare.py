@@ -9,6 +9,8 @@ import typer
 
 from eber.cli.options import (
     METHODS_HELP,
+    Address,
+    BackendName,
     Categorical,
     Drop,
     Encoding,
@@ -23,6 +25,7 @@ from eber.cli.options import (
     Quick,
     Sheet,
     TablePath,
+    backend_named,
     columns_named,
     names_in,
     stopped_by_the_user,
@@ -57,6 +60,8 @@ def compare(
         str, typer.Option(help="What methods are ranked by: nll, accuracy, ece, brier, auroc or auprc.")
     ] = "nll",
     jobs: Annotated[int, typer.Option(min=1, help="Worker processes, one thread each.")] = 2,
+    backend: BackendName = "processes",
+    address: Address = "",
     drop: Drop = None,
     features: Features = None,
     categorical: Categorical = None,
@@ -90,6 +95,7 @@ def compare(
             seeds=seeds,
             metric=metric,
             jobs=jobs,
+            backend=backend_named(backend, address),
             drop=columns_named(drop, table, reading),
             features=columns_named(features, table, reading) if features else None,
             categorical=columns_named(categorical, table, reading),

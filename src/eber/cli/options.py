@@ -8,7 +8,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -86,6 +86,26 @@ Epochs = Annotated[
         show_default=False,
     ),
 ]
+BackendName = Annotated[
+    str, typer.Option("--backend", help="Where to compute: processes of this machine, or ray (the extra eber[ray]).")
+]
+Address = Annotated[
+    str,
+    typer.Option(
+        "--address", help="Of the Ray cluster; without it, Ray is started here for the run.", show_default=False
+    ),
+]
+
+
+def backend_named(name: str, address: str) -> Any:
+    """The backend as it was typed."""
+    from eber.runs.backends import RayCluster
+
+    if name == "ray":
+        return RayCluster(address or None)
+    if address:
+        raise ValueError("--address belongs to --backend ray.")
+    return name
 
 
 @contextlib.contextmanager

@@ -8,14 +8,22 @@ from typing import Annotated
 
 import typer
 
-from eber.cli.options import Encoding, Query, Sheet, TablePath, columns_named
+from eber.cli.options import Address, BackendName, Encoding, Query, Sheet, TablePath, backend_named, columns_named
 from eber.io.text import count, printable
 
 
 def predict(
     model: Annotated[Path, typer.Argument(help="Folder that `eber fit` wrote.", show_default=False)],
     table: TablePath,
-    out: Annotated[Path, typer.Option("--out", help="File to write, .csv or .parquet.", show_default=False)],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            help="File to write, .csv or .parquet; or, where the table is a folder, a folder that gets a file of "
+            "predictions for each of its files.",
+            show_default=False,
+        ),
+    ],
     adapt: Annotated[
         bool, typer.Option("--adapt", help="First re-estimate, from these rows, which environments they resemble.")
     ] = False,
@@ -26,17 +34,32 @@ def predict(
     sheet: Sheet = None,
     query: Query = None,
     encoding: Encoding = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Files at once, from a folder into a folder.")] = 1,
+    backend: BackendName = "processes",
+    address: Address = "",
 ) -> None:
-    """Predict every row of a table; neither labels nor environments are needed in it."""
+    """Predict every row of a table; neither labels nor environments are needed in it.
+
+    From a folder into a folder, file by file: what is done is not done again when the same command is given again.
+    """
     from eber.exceptions import AdaptationWarning
+    from eber.tables.prediction import is_folder_of_outputs
     from eber.workflow.fitting import load_model
+    from eber.workflow.predicting import predict_folder
 
     reading = {"sheet": sheet, "query": query, "encoding": encoding}
+    place, file_by_file = backend_named(backend, address), is_folder_of_outputs(table, out)
+    if not file_by_file and (place != "processes" or jobs > 1):
+        raise ValueError("--backend and --jobs are for a folder of Parquet files that is predicted into a folder.")
     loaded = load_model(model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AdaptationWarning)  # the remarks below say it
         kept = columns_named(keep, table, reading)
-        predictions = loaded.predict_table(table, out, keep=kept, adapt=adapt, **reading)
+        if file_by_file:
+            predictions = predict_folder(loaded, table, out, keep=kept, adapt=adapt, jobs=jobs, backend=place)
+        else:
+            predictions = loaded.predict_table(table, out, keep=kept, adapt=adapt, **reading)
     for line in predictions.remarks:
         typer.echo(printable(line))
-    typer.echo(f"{out}: predictions for {count(len(predictions), 'row')}.")
+    files = f" in {count(predictions.report.files, 'file')}" if file_by_file else ""
+    typer.echo(f"{out}: predictions for {count(len(predictions), 'row')}{files}.")

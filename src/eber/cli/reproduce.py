@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eber.cli.options import METHODS_HELP, names_in, terminal, typed
+from eber.cli.options import METHODS_HELP, Address, BackendName, backend_named, names_in, terminal, typed
 from eber.experiments.registry import EXPERIMENTS
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ def reproduce(
         ),
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Worker processes, one thread each.")] = 2,
+    backend: BackendName = "processes",
+    address: Address = "",
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -78,6 +80,7 @@ def reproduce(
         "seeds": seeds,
         "out": out,
         "jobs": jobs,
+        "backend": backend_named(backend, address),
         "parameters": parse_assignments(set_ or ()),
         "sensitivity": sensitivity,
         "all_holdouts": all_holdouts,

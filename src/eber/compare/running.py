@@ -81,6 +81,7 @@ def comparison(
         built_on={POOL: POOL_MEMBERS} if effort.searches else {},
         circumstances="{} held out",
         fingerprint=partial(_require_content, data, reading),
+        data_travels=True,
     )
 
 

@@ -37,6 +37,7 @@ from eber.estimators.validation import (
     check_columns_are_numbers,
     check_finite,
     check_widths,
+    distinct,
     plain,
     warn_of_lost_digits,
 )
@@ -196,7 +197,7 @@ class EnvironmentClassifier(
         validated = copy.copy(self)
         X = validated._validate_X(X, y=y, reset=True)
         check_classification_targets(y)
-        classes, encoded = np.unique(y.ravel(), return_inverse=True)
+        classes, encoded = distinct(y.ravel())
         if len(classes) < 2:
             only = plain(classes[0])
             raise ValueError(f"y has only one class, {only!r}; a classifier needs rows of at least two classes.")

@@ -182,10 +182,8 @@ class EBERFitting(EnvironmentClassifier):
 
     def _finish(self, module: nn.Module, data: Batch, attributes: dict[str, Any]) -> dict[str, Any]:
         assert isinstance(module, EBERNetworks)
-        x = data.x.double()
-        with torch.no_grad():
-            prior = inference.in_chunks(module.log_p_e_given_x, x, module.h).exp().mean(1).numpy()
-        found = diagnose(module, x, data.y, data.e, self.training_weights == "learned")
+        prior = inference.mean_p_e_given_x(module, data.x)
+        found = diagnose(module, data.x, data.y, data.e, self.training_weights == "learned")
         return {"environment_prior_": prior / prior.sum(), "diagnostics_": found}
 
     def _finish_average(self, members: Sequence[Self]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
@@ -13,6 +14,8 @@ from torch import nn
 
 from eber.exceptions import EnvironmentWarning, FitWarning, warn_user
 
+CHECKED_VALUES = 1 << 22
+"""Values that are looked at together: a mask of a large table would be a quarter of it."""
 MAX_LISTED = 5
 """A message names no more environments or classes than this."""
 
@@ -66,10 +69,16 @@ def warn_of_lost_digits(X: Any, names: Any) -> None:
 
 def check_finite(X: NDArray[Any], feature_names: NDArray[Any] | None) -> None:
     """Refuse NaN and infinities, naming the first row and column that has one."""
-    bad = ~np.isfinite(X)
-    if not bad.any():
+    step = max(1, CHECKED_VALUES // max(1, math.prod(X.shape[1:])))
+    found, position = 0, tuple[int, ...]()
+    for start in range(0, len(X), step):
+        bad = ~np.isfinite(X[start : start + step])
+        if not found and bad.any():
+            row, *others = (int(i) for i in np.argwhere(bad)[0])
+            position = (start + row, *others)
+        found += int(bad.sum())
+    if not found:
         return
-    position = tuple(int(i) for i in np.argwhere(bad)[0])
     value = X[position]
     kind = "NaN" if np.isnan(value) else "infinity (inf) or a value too large for float32"
     if feature_names is not None and X.ndim == 2:
@@ -79,7 +88,7 @@ def check_finite(X: NDArray[Any], feature_names: NDArray[Any] | None) -> None:
     else:
         place = f"position {position}"
     raise ValueError(
-        f"Input X contains {kind} in {place} ({int(bad.sum())} such values in all). "
+        f"Input X contains {kind} in {place} ({found} such values in all). "
         "Impute or drop them first, for instance with sklearn.impute.SimpleImputer in a Pipeline."
     )
 
@@ -104,8 +113,11 @@ def categories(values: Any, name: str) -> NDArray[Any]:
     """Labels or environments as an array, refusing missing entries by row.
 
     What is missing is looked for before numpy makes one type of all entries, since it would turn a NaN among strings
-    into the string 'nan'. Numbers and booleans that come as objects become arrays of their own type.
+    into the string 'nan'. Numbers and booleans that come as objects become arrays of their own type. An array that has
+    one type already, in which nothing can be missing, is taken as it is, without an object for each of its entries.
     """
+    if type(values) is np.ndarray and values.dtype.kind in "biuU":
+        return values
     objects = np.asarray(values, dtype=object)
     missing = np.atleast_1d(pd.isna(objects))
     if missing.any():
@@ -116,6 +128,16 @@ def categories(values: Any, name: str) -> NDArray[Any]:
         raise ValueError(f"{name} mixes text with numbers or other types; make all entries text.")
     array = np.asarray(values)
     return np.array(objects.tolist()) if array.dtype == object and not any(is_text) else array
+
+
+def distinct(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Distinct values in their order, and the index of each entry's; in parts, without a sorted copy of them all."""
+    parts = [slice(start, start + CHECKED_VALUES // 16) for start in range(0, len(values), CHECKED_VALUES // 16)]
+    found = np.unique(np.concatenate([np.unique(values[part]) for part in parts]))
+    index = np.empty(len(values), dtype=np.int64)
+    for part in parts:
+        index[part] = np.searchsorted(found, values[part])
+    return found, index
 
 
 def encode_environments(
@@ -135,7 +157,7 @@ def encode_environments(
         return np.array(["all"]), np.zeros(len(y), dtype=np.int64)
     values = one_entry_per_row(environments, len(y), "environments")
     try:
-        names, index = np.unique(values, return_inverse=True)
+        names, index = distinct(values)
     except TypeError as error:
         raise ValueError(f"environments cannot be sorted ({error}); make them text or numbers.") from error
     if len(names) == 1:
@@ -153,7 +175,7 @@ def encode_environments(
             "similar environment or leave it out.",
             EnvironmentWarning,
         )
-    return names, index.astype(np.int64)
+    return names, index
 
 
 def _environments_that_lack_classes(

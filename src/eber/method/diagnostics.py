@@ -99,7 +99,7 @@ def best_temperature(log_p: NDArray[np.float64], e: NDArray[np.int64]) -> tuple[
 
 
 def diagnose(module: EBERNetworks, x: Tensor, y: Tensor, e: Tensor, learned_weights: bool) -> list[Diagnostic]:
-    """Diagnostics of a fitted model on its training rows, float64.
+    """Diagnostics of a fitted model on at most `MAX_ROWS` of its training rows, worked out in float64.
 
     Those of p(e|x) are left out when there is one environment or when the weights were supplied; those of the
     components when the posteriors were.
@@ -109,6 +109,7 @@ def diagnose(module: EBERNetworks, x: Tensor, y: Tensor, e: Tensor, learned_weig
     if len(x) > n_rows:
         rows = torch.linspace(0, len(x) - 1, n_rows).long()
         x, y, e = x[rows], y[rows], e[rows]
+    x = x.double()
     found: list[Diagnostic] = []
     with torch.no_grad():
         log_h = in_chunks(module.log_p_e_given_x, x, module.h)

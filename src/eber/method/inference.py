@@ -22,6 +22,9 @@ from eber.method.model import EBERNetworks
 from eber.method.posteriors import GridPosterior, SuppliedPosteriors
 from eber.nn.networks import ConditionalNetwork, Plans
 
+MEAN_ELEMENTS = 1 << 20
+"""Of x and of p(e|x) at once, where only the mean over rows is wanted."""
+
 
 def widest_layer(network: ConditionalNetwork, row: Tensor) -> int:
     """The most numbers that any layer of a network puts out for one row, (1, ...)."""
@@ -45,6 +48,18 @@ def widest_layer(network: ConditionalNetwork, row: Tensor) -> int:
 def in_chunks(function: Callable[[Tensor], Tensor], x: Tensor, network: ConditionalNetwork) -> Tensor:
     """`function` of all rows, (..., n) with the batch last, worked out in chunks that the network's layers fit in."""
     return torch.cat([function(x[rows]) for rows in row_chunks(len(x), widest_layer(network, x[:1]))], -1)
+
+
+def mean_p_e_given_x(module: EBERNetworks, x: Tensor) -> NDArray[np.float64]:
+    """The mean of p(e|x) over n rows, (m,), in float64; only as many rows at a time are converted as are looked at."""
+    total = np.zeros(module.n_environments)
+    size = max(1, MEAN_ELEMENTS // max(module.n_environments, x[0].numel()))
+    with torch.no_grad():
+        for start in range(0, len(x), size):
+            rows = x[start : start + size].double()
+            mean = in_chunks(module.log_p_e_given_x, rows, module.h).exp().mean(1).numpy()
+            total += mean * (len(rows) / len(x))
+    return total
 
 
 @dataclass(frozen=True)

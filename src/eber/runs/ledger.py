@@ -137,6 +137,12 @@ class Ledger:
                 sweep_temporaries(path.with_suffix(".npz"))
             yield held
 
+    def sweep(self) -> None:
+        """Remove the locks of killed runs whose cells are finished, so that nobody claims them again."""
+        for leftover in self._cells.glob(".*.lock"):
+            with lock(leftover, wait=False):
+                pass
+
     def records(self) -> list[Record]:
         """Every finished cell in the folder that can be trusted, whatever run it came from."""
         found = []

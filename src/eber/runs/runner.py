@@ -1,39 +1,38 @@
 """Run an experiment: expand it into cells, skip the finished ones, compute the rest side by side.
 
-A run may be stopped in any way and given again: it goes on where it was. Several runs may share an output folder: each
-cell is computed by one of them.
+The run claims cells and keeps what they give; a backend only computes them, here or elsewhere. A run may be stopped in
+any way and given again: it goes on where it was. Several runs may share an output folder: each cell is computed by one
+of them.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib.metadata
 import json
-import platform
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import eber
 from eber.io.checksummed_json import encode_checksummed, read_checksummed
 from eber.io.files import lock, sweep_temporaries, write_atomically
 from eber.methods import Method
-from eber.runs.cell import Cell
+from eber.runs.backends import Failure, check_backend, open_backend
+from eber.runs.cell import Cell, CellResult
 from eber.runs.collect import WARNINGS_FILE, write_tables
+from eber.runs.computing import CellWork, Computed
 from eber.runs.ledger import DamagedCellError, Ledger
 from eber.runs.progress import Progress, progress_on
 from eber.runs.schedule import Schedule
 from eber.runs.spec import Experiment
-from eber.runs.workers import CellOutcome, WorkerPool
+from eber.runs.travelling import installed_versions
 
 RUN_FILE = "run.json"
 RUN_FORMAT, RUN_VERSION = "eber-run", 2
 GIVE_COMMAND_AGAIN = "Give the command that wrote the folder again: what is finished is used, the rest is computed."
 FAILURES_FOLDER, FIGURES_FOLDER = "failures", "figures"
 
-_VERSIONS_OF = ("numpy", "scipy", "scikit-learn", "pandas", "torch", "matplotlib")
 _TICK = 0.5  # seconds after which a waiting run looks again at cells that another run has claimed
 _INTERRUPTED_STATUS = 130  # what shells give for a command that Ctrl-C ended
 
@@ -73,6 +72,7 @@ def run(
     overrides: Mapping[str, Any] | None = None,
     data_dir: Path | None = None,
     jobs: int = 2,
+    backend: Any = "processes",
     progress: Progress | None = None,
     command: str = "",
 ) -> RunSummary:
@@ -88,6 +88,8 @@ def run(
         As for :meth:`Experiment.plan`.
     jobs : int
         Worker processes, one thread each.
+    backend : str, RayCluster or Executor
+        Where cells are computed; see :func:`eber.runs.backends.open_backend`.
     progress : Progress, optional
         By default a bar on the terminal, or lines where standard error is none.
     command : str
@@ -100,12 +102,13 @@ def run(
     """
     if jobs < 1:
         raise ValueError(f"A run needs at least one job; got {jobs}.")
+    check_backend(backend)
     overrides = dict(overrides or {})
     if methods is not None:
         experiment, methods = experiment.with_methods(methods)
     cells = experiment.plan(seeds=seeds, methods=methods, settings=settings, overrides=overrides, data_dir=data_dir)
     ledger = Ledger(out)
-    session = _Session(experiment, ledger, cells, jobs, progress or progress_on())
+    session = _Session(experiment, ledger, cells, jobs, backend, progress or progress_on())
     summary = session.run()
     with writing_outputs(out):  # so that the tables and their description are of the same run
         experiment = _with_earlier_methods(experiment, out)
@@ -156,15 +159,17 @@ class _Session:
     """The state of one run."""
 
     def __init__(
-        self, experiment: Experiment, ledger: Ledger, cells: list[Cell], jobs: int, progress: Progress
+        self, experiment: Experiment, ledger: Ledger, cells: list[Cell], jobs: int, backend: Any, progress: Progress
     ) -> None:
         self._experiment, self._ledger, self._cells, self._jobs = experiment, ledger, cells, jobs
-        self._progress = progress
+        self._backend, self._progress = backend, progress
         self._computed = self._warned = 0
         self._failures: dict[str, str] = {}
         self._claimed_elsewhere: list[Cell] = []
+        self._claims: dict[str, contextlib.ExitStack] = {}
 
     def run(self) -> RunSummary:
+        self._ledger.sweep()
         missing = [cell for cell in self._cells if not self._is_finished(cell)]
         self._schedule = Schedule(missing, self._ledger.records(), self._experiment.built_on)
         self._progress.begin(len(self._cells), len(self._cells) - len(missing))
@@ -197,39 +202,97 @@ class _Session:
             return False
 
     def _compute(self, jobs: int) -> None:
-        schedule = self._schedule
-        with WorkerPool(self._experiment, self._ledger.folder, jobs) as pool:
-            while len(schedule) or self._claimed_elsewhere or pool.running:
-                while pool.has_idle_worker:
-                    block = schedule.next(self._experiment.seeds_together, pool.running)
-                    if not block:
-                        break
-                    pool.submit(block)
-                for cell, outcome in pool.wait(_TICK):
-                    self._note(cell, outcome)
-                    if outcome.kind in ("computed", "found"):
-                        self._progress.finished(cell, schedule.seconds_left(pool.running, jobs))
-                if self._claimed_elsewhere and not len(schedule) and not pool.running:
-                    pool.wait(_TICK)
-                    while self._claimed_elsewhere:
-                        schedule.add(self._claimed_elsewhere.pop())
+        schedule, work = self._schedule, CellWork(self._experiment, self._cells[0].data_dir)
+        most_claims = _most_open_files() // 2  # each claim is one
+        try:
+            with open_backend(self._backend, work, jobs) as backend:
+                while len(schedule) or self._claimed_elsewhere or backend.running:
+                    while len(self._claims) < most_claims and backend.has_idle:
+                        block = schedule.next(self._experiment.seeds_together, backend.running)
+                        if not block:
+                            break
+                        if claimed := self._claim(block):
+                            backend.submit([with_parts(cell, self._experiment, self._ledger) for cell in claimed])
+                    for cell, answer in backend.wait(_TICK):
+                        if self._keep(cell, answer):
+                            self._progress.finished(cell, schedule.seconds_left(backend.running, backend.size))
+                    if self._claimed_elsewhere and not len(schedule) and not backend.running:
+                        backend.wait(_TICK)
+                        while self._claimed_elsewhere:
+                            schedule.add(self._claimed_elsewhere.pop())
+        finally:  # of what nobody computes any more
+            for claim in self._claims.values():
+                claim.close()
 
-    def _note(self, cell: Cell, outcome: CellOutcome) -> None:
-        report = self._ledger.folder / FAILURES_FOLDER / f"{cell.file_stem}.txt"
-        sweep_temporaries(report)
-        if outcome.kind == "claimed":
-            self._claimed_elsewhere.append(cell)
-        elif outcome.kind == "failed":
-            self._failures[str(cell)] = outcome.cause
-            self._progress.note(f"Failed: {cell}: {outcome.cause}")
-            report.parent.mkdir(exist_ok=True)
-            write_atomically(report, f"{cell}\n{outcome.cause}\n\n{outcome.details}")
-        else:
-            report.unlink(missing_ok=True)
-            if outcome.kind == "computed":
-                self._computed += 1
-                self._warned += outcome.warned
-                self._schedule.learn(cell, outcome.seconds)
+    def _claim(self, cells: list[Cell]) -> list[Cell]:
+        """Those of the cells that nobody has finished or is at, claimed."""
+        claimed = []
+        for cell in cells:
+            with contextlib.ExitStack() as claim:
+                try:
+                    if not claim.enter_context(self._ledger.claim(cell)):
+                        self._claimed_elsewhere.append(cell)
+                        continue
+                    with contextlib.suppress(DamagedCellError):
+                        if self._ledger.read(cell) is not None:  # by another run meanwhile
+                            self._report_path(cell).unlink(missing_ok=True)
+                            self._progress.finished(cell, self._schedule.seconds_left([], self._jobs))
+                            continue
+                except Exception as error:
+                    self._fail(cell, Failure.of(error))
+                    continue
+                self._claims[str(cell)] = claim.pop_all()
+            claimed.append(cell)
+        return claimed
+
+    def _keep(self, cell: Cell, answer: Computed | Failure) -> bool:
+        """Write what came of a claimed cell; says whether it is finished now."""
+        with self._claims.pop(str(cell)):
+            if isinstance(answer, Computed):
+                try:
+                    self._experiment.check_result(cell, answer.result)
+                    self._ledger.write(cell, answer.result, answer.seconds, answer.warnings)
+                except Exception as error:
+                    answer = Failure.of(error)
+        if isinstance(answer, Failure):
+            self._fail(cell, answer)
+            return False
+        self._report_path(cell).unlink(missing_ok=True)
+        self._computed += 1
+        self._warned += bool(answer.warnings)
+        self._schedule.learn(cell, answer.seconds)
+        return True
+
+    def _fail(self, cell: Cell, failure: Failure) -> None:
+        self._failures[str(cell)] = failure.cause
+        self._progress.note(f"Failed: {cell}: {failure.cause}")
+        report = self._report_path(cell)
+        report.parent.mkdir(exist_ok=True)
+        write_atomically(report, f"{cell}\n{failure.cause}\n\n{failure.details}")
+
+    def _report_path(self, cell: Cell) -> Path:
+        """Where the failure of a cell is told; what a killed run left of it is swept."""
+        path = self._ledger.folder / FAILURES_FOLDER / f"{cell.file_stem}.txt"
+        sweep_temporaries(path)
+        return path
+
+
+def _most_open_files() -> int:
+    import resource  # not on Windows, where everything but resumable runs works
+
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+def with_parts(cell: Cell, experiment: Experiment, ledger: Ledger) -> Cell:
+    """The cell with those of the results that it is built on that are finished."""
+    parts = {}
+    for method in experiment.built_on.get(cell.method, ()):
+        part = replace(cell, method=method)
+        with contextlib.suppress(DamagedCellError):
+            record = ledger.read(part)
+            if record is not None:
+                parts[method] = CellResult(record.scores, record.seconds, ledger.read_arrays(part))
+    return replace(cell, parts=parts)
 
 
 def declaration(experiment: Experiment) -> str:
@@ -247,9 +310,5 @@ def _describe(experiment: Experiment, cells: list[Cell], overrides: Mapping[str,
         "methods": [method.to_json() for method in experiment.added_methods],
         "data": cells[0].data,
         "data_dir": "" if cells[0].data_dir is None else str(cells[0].data_dir),
-        "versions": {
-            "eber": eber.__version__,
-            "python": platform.python_version(),
-            **{name: importlib.metadata.version(name) for name in _VERSIONS_OF},
-        },
+        "versions": installed_versions(),
     }

@@ -126,6 +126,9 @@ class Experiment:
         that a paragraph speaks of.
     fingerprint : callable, optional
         Folder of the data files -> text that changes whenever their content does. Given by experiments on data.
+    data_travels : bool
+        Whether the data files are sent to other machines that compute, as a user's table is. Otherwise they must lie
+        there under the same path.
     """
 
     name: str
@@ -152,6 +155,7 @@ class Experiment:
     figures: Callable[[Results], Sequence[ReportFigure]] | None = None
     discussion: Path | None = None
     fingerprint: Callable[[Path], str] | None = None
+    data_travels: bool = False
 
     def __post_init__(self) -> None:
         where = f"Experiment {self.name!r}"

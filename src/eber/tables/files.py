@@ -32,6 +32,7 @@ from eber.tables.reading import NOTHING_SAID, Reading
 
 BATCH_ROWS = 32_768
 STANDARD_INPUT = "-"
+PARQUET_SUFFIXES = (".parquet", ".pq")
 _ADDRESS = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:/{1,2}(?=[^/])")
 """https://..., s3://..., also after a path has made one slash of two; not the single letter of a drive."""
 _OTHER_FORMATS = {

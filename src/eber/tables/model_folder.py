@@ -101,7 +101,9 @@ class TableModel:
             A file or folder, or a DataFrame of pandas, polars or pyarrow.
         out : str or Path, optional
             File to write, .csv or .parquet; rows then go through batch after batch, and memory does not grow with
-            them. Otherwise the predictions are a frame of the kind that was given, of pandas for a file.
+            them. Where the table is a folder it may be a folder too, which gets a file of predictions for each
+            file of the table, under the same name; what it has already is not done again. Without it the predictions
+            are a frame of the kind that was given, of pandas for a file.
         keep : iterable of str
             Columns to be copied into the predictions, as identifiers of the fit are in any case.
         adapt : bool
@@ -118,6 +120,14 @@ class TableModel:
         from eber.tables.prediction import predict_table  # which knows this class
 
         return predict_table(self, table, out, keep=keep, adapt=adapt, reading=Reading(sheet, query, encoding))
+
+    @property
+    def fingerprint(self) -> str:
+        """A text that changes whenever an answer of the model might."""
+        digest = hashlib.sha256(repr([self.schema.to_json(), self.preprocessing.to_json()]).encode())
+        for content in encode_estimator(self.classifier).values():
+            digest.update(content)
+        return digest.hexdigest()
 
     def __repr__(self) -> str:
         heads, lines = self._scores()

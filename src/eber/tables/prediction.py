@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,10 @@ from eber.estimators.explanation import answer_columns
 from eber.io.files import replacing, sole_writer
 from eber.io.spreadsheet_text import escape_formulas
 from eber.tables.columns import find_limits
-from eber.tables.files import BATCH_ROWS, TableFile, open_table, unique_names
+from eber.tables.files import BATCH_ROWS, PARQUET_SUFFIXES, TableFile, open_table, unique_names
 from eber.tables.frames import frame_like, is_path
 from eber.tables.model_folder import TableModel
-from eber.tables.predictions import PredictionReport, TablePredictions
+from eber.tables.predictions import PredictionReport, TablePredictions, add_counts
 from eber.tables.reading import NOTHING_SAID, Reading
 from eber.tables.schema import require_columns
 from eber.tables.training import decode
@@ -31,7 +31,8 @@ from eber.training import one_thread
 ADAPTATION_ROWS = 50_000
 """Rows that an adaptation is estimated from; a larger file gives a random sample of so many."""
 
-
+SUFFIXES = (".csv", *PARQUET_SUFFIXES)
+"""Of files that predictions are written to."""
 MAX_VALUES = 4_000_000
 """Of p(e|x) in a batch."""
 
@@ -50,11 +51,20 @@ def predict_table(
     with one_thread():
         if out is not None:
             path = Path(out)
+            if is_folder_of_outputs(table, path):
+                from eber.tables.folder_prediction import predict_folder  # which knows this module
+
+                return predict_folder(model, Path(table), path, keep=keep, adapt=adapt)
             report = predict_file(model, table, path, keep=keep, adapt=adapt, reading=reading)
             return TablePredictions(None, path, report)
         report, batches = _predict_batches(model, _open(model, table, reading), keep, adapt)
         answers = pa.concat_tables(list(batches), promote_options="permissive")
     return TablePredictions(frame_like(table, answers), None, report)
+
+
+def is_folder_of_outputs(table: Any, out: Path) -> bool:
+    """Whether a folder of files is to be predicted file by file, into a folder."""
+    return is_path(table) and Path(table).is_dir() and out.suffix not in SUFFIXES
 
 
 def predict_file(
@@ -81,7 +91,7 @@ def predict_file(
     reading : Reading
         How the source is read.
     """
-    if out.suffix not in (".csv", ".parquet", ".pq"):
+    if out.suffix not in SUFFIXES:
         raise ValueError(f"Predictions are written as .csv or .parquet; {out.name} is neither.")
     if is_path(table) and out.resolve() == Path(table).resolve():
         raise ValueError(f"{out} is the file to be predicted; give another name for the predictions.")
@@ -123,22 +133,18 @@ def _predict_batches(
     report = PredictionReport(ignored=tuple(name for name in file.names if name not in used))
     classifier = model.classifier
     if adapt:
-        if not isinstance(classifier, EBERClassifier):
-            raise ValueError(f"Only EBER can be adapted to new rows; this model is {model.card['method']}.")
-        classifier = classifier.adapt(_sample(model, file, ADAPTATION_ROWS, random_state))
-        report.adaptation = classifier.adaptation_
-        weights = classifier.environment_mixture().tolist()
-        report.mixture = dict(zip(map(str, classifier.environments_), weights, strict=True))
+        require_adaptable(classifier)
+        sample = draw_rows(model, file, ADAPTATION_ROWS, np.random.default_rng(random_state))
+        classifier = adapted(classifier, sample, file, report)
 
     def batches() -> Iterator[Any]:
-        unlike = UnlikeTraining(model.preprocessing)
+        unlike = report.unlike = UnlikeTraining(model.preprocessing)
         for table in file.batches([*dict.fromkeys([*names, *copied])], _batch_rows(classifier)):
             X = _features(model, file, table, report, unlike)
             yield _answers(classifier, X, {name: table[name].combine_chunks() for name in copied})
             report.rows += len(X)
         if not report.rows:
             raise ValueError(f"{file.title} has columns but no rows.")
-        report.unlike_training = unlike.sentences()
 
     return report, batches()
 
@@ -148,23 +154,37 @@ def _features(
 ) -> NDArray[np.float64]:
     columns = decode(table, file, model.schema, report.rows)
     unlike.count(columns)
-    _add(report.unseen, model.preprocessing.unseen(columns))
+    add_counts(report.unseen, model.preprocessing.unseen(columns))
     numeric = [feature for feature in model.schema.features if feature.kind == "numeric"]
     limits = {f.name: find_limits(table[f.name], file.decimal_comma, f.odd_texts) for f in numeric}
-    _add(report.limits, {name: found for name, found in limits.items() if found[0]})
+    add_counts(report.limits, {name: found for name, found in limits.items() if found[0]})
     return model.preprocessing.transform(columns)
 
 
-def _add(totals: dict[str, tuple[int, str]], found: Mapping[str, tuple[int, str]]) -> None:
-    """Add the counts of a batch; the example stays the first of all batches."""
-    for name, (count, first) in found.items():
-        before, example = totals.get(name, (0, first))
-        totals[name] = (before + count, example)
+@dataclass(frozen=True)
+class DrawnRows:
+    """A random sample of rows: those with the largest marks, so that samples of several files make one of all.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        As the classifier takes them.
+    marks : array of shape (n,)
+        Drawn evenly from 0 to 1.
+    """
+
+    X: NDArray[np.float64]
+    marks: NDArray[np.float64]
+
+    def joined(self, other: DrawnRows, size: int) -> DrawnRows:
+        """At most `size` rows of both, in the order of their marks, whichever came first."""
+        X, marks = np.concatenate([self.X, other.X]), np.concatenate([self.marks, other.marks])
+        best = np.argsort(-marks)[:size]
+        return DrawnRows(X[best], marks[best])
 
 
-def _sample(model: TableModel, file: TableFile, size: int, random_state: int) -> NDArray[np.float64]:
-    """At most `size` rows, each row of the file as likely as any other, in one pass: those with the largest marks."""
-    rng = np.random.default_rng(random_state)
+def draw_rows(model: TableModel, file: TableFile, size: int, rng: np.random.Generator) -> DrawnRows:
+    """At most `size` rows, each row of the file as likely as any other, in one pass."""
     names = [feature.name for feature in model.schema.features]
     kept, marks = np.empty((0, len(model.preprocessing.names_out))), np.empty(0)
     n_rows = 0
@@ -179,9 +199,24 @@ def _sample(model: TableModel, file: TableFile, size: int, random_state: int) ->
         if len(marks) > size:
             best = np.argpartition(-marks, size)[:size]
             kept, marks = kept[best], marks[best]
-    if not len(kept):
+    return DrawnRows(kept, marks)
+
+
+def require_adaptable(classifier: Any) -> None:
+    """Refuse a model that has no mixture of environments."""
+    if not isinstance(classifier, EBERClassifier):
+        raise ValueError(f"Only EBER can be adapted to new rows; this model is {type(classifier).__name__}.")
+
+
+def adapted(classifier: EBERClassifier, sample: DrawnRows, file: TableFile, report: PredictionReport) -> EBERClassifier:
+    """The classifier with the mixture of these rows, which the report is told."""
+    if not len(sample.X):
         raise ValueError(f"{file.title} has columns but no rows.")
-    return kept
+    classifier = classifier.adapt(sample.X)
+    report.adaptation = classifier.adaptation_
+    weights = classifier.environment_mixture().tolist()
+    report.mixture = dict(zip(map(str, classifier.environments_), weights, strict=True))
+    return classifier
 
 
 def _batch_rows(classifier: Any) -> int:

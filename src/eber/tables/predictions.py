@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,18 @@ from eber.io.display import html_display, html_table, text_display, text_table
 from eber.io.text import count
 from eber.method.adaptation import Adaptation
 from eber.tables.columns import say_limits
+from eber.tables.preprocessing import Preprocessing
+from eber.tables.unlike_training import UnlikeTraining
 
 SHOWN_ROWS, SHOWN_COLUMNS = 5, 5
+_UNLIKE_COUNTS = ("rows", "outside", "far", "missing")
+
+
+def add_counts(totals: dict[str, tuple[int, str]], found: Mapping[str, tuple[int, str]]) -> None:
+    """Add counts of further rows; the example stays the first of all."""
+    for name, (number, first) in found.items():
+        before, example = totals.get(name, (0, first))
+        totals[name] = (before + number, example)
 
 
 @dataclass
@@ -33,11 +44,13 @@ class PredictionReport:
         Columns of the table that the model does not use.
     formulas : int
         Cells of a CSV file that begin like a formula and were given an apostrophe.
-    unlike_training : list of str
-        Sentences about columns that are unlike anything in training.
+    unlike : UnlikeTraining, optional
+        Counts of what is unlike anything in training.
     adaptation : Adaptation, optional
     mixture : dict
         Training environment to its weight in the mixture that an adaptation estimated.
+    files, files_done_before : int
+        Of a folder that is predicted file by file: how many, and how many of them an earlier command had done.
     """
 
     rows: int = 0
@@ -45,9 +58,50 @@ class PredictionReport:
     limits: dict[str, tuple[int, str]] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
     formulas: int = 0
-    unlike_training: list[str] = field(default_factory=list)
+    unlike: UnlikeTraining | None = None
     adaptation: Adaptation | None = None
     mixture: dict[str, float] = field(default_factory=dict)
+    files: int = 0
+    files_done_before: int = 0
+
+    @property
+    def unlike_training(self) -> list[str]:
+        """Sentences about columns that are unlike anything in training."""
+        return self.unlike.sentences() if self.unlike is not None and self.unlike.rows else []
+
+    def add(self, other: PredictionReport) -> None:
+        """Take the rows of another file into account, which came after these."""
+        self.rows += other.rows
+        self.formulas += other.formulas
+        self.ignored = self.ignored or other.ignored
+        add_counts(self.unseen, other.unseen)
+        add_counts(self.limits, other.limits)
+        if self.unlike is not None and other.unlike is not None:
+            self.unlike.add(other.unlike)
+
+    def counts_to_json(self) -> dict[str, Any]:
+        """What was counted, as plain data."""
+        unlike = self.unlike
+        return {
+            "rows": self.rows,
+            "unseen": {name: list(found) for name, found in self.unseen.items()},
+            "limits": {name: list(found) for name, found in self.limits.items()},
+            "ignored": list(self.ignored),
+            "formulas": self.formulas,
+            "unlike": {} if unlike is None else {key: getattr(unlike, key) for key in _UNLIKE_COUNTS},
+        }
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any], preprocessing: Preprocessing) -> PredictionReport:
+        """From what `counts_to_json` gave."""
+        return cls(
+            content["rows"],
+            {name: (number, first) for name, (number, first) in content["unseen"].items()},
+            {name: (number, first) for name, (number, first) in content["limits"].items()},
+            tuple(content["ignored"]),
+            content["formulas"],
+            UnlikeTraining(preprocessing, **content["unlike"]),
+        )
 
     @property
     def remarks(self) -> list[str]:
@@ -68,6 +122,8 @@ class PredictionReport:
                 f"{count(self.formulas, 'cell')} {'begins' if self.formulas == 1 else 'begin'} as a formula does and "
                 "got an apostrophe in front, so that a spreadsheet shows text. Parquet keeps such text as it is."
             )
+        if self.files_done_before:
+            lines.append(f"{self.files_done_before} of {count(self.files, 'file')} had been done before.")
         return lines + self._adaptation_remarks()
 
     def _adaptation_remarks(self) -> list[str]:
@@ -93,7 +149,7 @@ class TablePredictions:
     frame : DataFrame, optional
         Of pandas, polars or pyarrow, as the rows were given; none where predictions went to a file.
     path : Path, optional
-        That file.
+        That file, or folder of files.
     report : PredictionReport
         Counts, the adaptation and its mixture.
     """

@@ -24,7 +24,6 @@ from eber.tables.schema import Schema, require_columns, subject_column
 MAX_CLASSES = 50
 MAX_LISTED = 10
 """Environments that are listed with their rows, the largest first."""
-READ_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,17 @@ class UnlikeTraining:
                 _add(self.outside, name, (beyond > 0).sum())
                 _add(self.far, name, (beyond > encoding.high - encoding.low).sum())
 
+    def add(self, other: UnlikeTraining) -> None:
+        """Take the rows into account that another has counted."""
+        self.rows += other.rows
+        for ours, theirs in (
+            (self.outside, other.outside),
+            (self.far, other.far),
+            (self.missing, other.missing),
+        ):
+            for name, number in theirs.items():
+                _add(ours, name, number)
+
     def sentences(self) -> list[str]:
         """What to look at before the predictions are believed; nothing for a model that kept no such figures."""
         lines = []

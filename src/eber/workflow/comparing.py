@@ -19,6 +19,7 @@ from eber.io.text import count
 from eber.methods import BUILT_IN, default_methods, methods_named
 from eber.report.chosen_settings import chosen_settings
 from eber.report.comparison_page import write_comparison_page
+from eber.runs.backends import check_backend
 from eber.runs.ledger import Ledger
 from eber.runs.progress import Progress
 from eber.runs.results import Results
@@ -54,6 +55,7 @@ def compare_table(
     seeds: int = 1,
     metric: str = "nll",
     jobs: int = 2,
+    backend: Any = "processes",
     drop: str | Iterable[str] = (),
     features: str | Iterable[str] | None = None,
     categorical: str | Iterable[str] = (),
@@ -90,6 +92,10 @@ def compare_table(
         What methods are ranked by: nll, accuracy, ece, brier, auroc or auprc.
     jobs : int
         Worker processes, one thread each. In a script they need the usual ``if __name__ == "__main__":``.
+    backend : str, RayCluster or Executor
+        Where methods are fitted: "processes" of this machine, "ray" or `RayCluster(address)`, or an open executor of
+        concurrent.futures whose workers are processes (Dask's: ``client.get_executor()``), which is handed `jobs` fits
+        at once. Scores are the same everywhere.
     drop, features : str or iterable of str
         Columns not to be used; or exactly those to be used.
     categorical, numeric : str or iterable of str
@@ -126,6 +132,7 @@ def compare_table(
     chosen = [method.name for method in methods_named(names_of(methods, "methods") or default_methods())]
     whole_number(seeds, "seeds", 1)
     whole_number(jobs, "jobs", 1)
+    check_backend(backend)
     choices = choices_of(categorical, numeric, missing, positive)
     file = open_table(table, Reading(sheet, query, encoding))
     dropped, wanted = names_of(drop, "drop"), None if features is None else names_of(features, "features")
@@ -188,6 +195,7 @@ def compare_table(
         methods=chosen,
         data_dir=rows,
         jobs=jobs,
+        backend=backend,
         progress=listener,
         command=command or call,
     )

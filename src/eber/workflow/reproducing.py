@@ -9,6 +9,7 @@ from typing import Any
 from eber.datasets.fetch import default_data_dir
 from eber.experiments.registry import EXPERIMENTS, find_experiment
 from eber.report.page import write_report
+from eber.runs.backends import check_backend
 from eber.runs.holdouts import hold_out_settings
 from eber.runs.progress import Progress
 from eber.runs.results import load_results
@@ -26,6 +27,7 @@ def reproduce(
     methods: str | Iterable[str] | None = None,
     out: str | Path | None = None,
     jobs: int = 2,
+    backend: Any = "processes",
     parameters: Mapping[str, Any] | None = None,
     settings: str | Iterable[str] | None = None,
     sensitivity: bool = False,
@@ -51,6 +53,8 @@ def reproduce(
         report.html. A run that was stopped goes on where it was when the same call is made again.
     jobs : int
         Worker processes, one thread each. In a script they need the usual ``if __name__ == "__main__":``.
+    backend : str, RayCluster or Executor
+        Where cells are computed; as for `compare_table`. Data files must lie under the same path on every machine.
     parameters : mapping, optional
         Parameters of the experiment to change.
     settings : str or iterable of str, optional
@@ -81,6 +85,7 @@ def reproduce(
         raise ValueError(f"Experiment {name!r} has no environment to hold out in turn.")
     whole_number(seeds, "seeds", 1)
     whole_number(jobs, "jobs", 1)
+    check_backend(backend)
     chosen, wanted = names_of(methods, "methods") or None, names_of(settings, "settings") or None
     call = call_text(
         reproduce,
@@ -98,6 +103,7 @@ def reproduce(
         Path(out) if out is not None else RESULTS / experiment.name,
         seeds=seeds,
         jobs=jobs,
+        backend=backend,
         data=_data_folder([experiment], data),
         methods=_methods(experiment, chosen, ablation),
         settings=_settings(experiment, wanted, sensitivity, all_holdouts),
@@ -112,6 +118,7 @@ def reproduce_all(
     seeds: int = 3,
     out: str | Path | None = None,
     jobs: int = 2,
+    backend: Any = "processes",
     parameters: Mapping[str, Any] | None = None,
     sensitivity: bool = False,
     all_holdouts: bool = False,
@@ -130,7 +137,7 @@ def reproduce_all(
         Each experiment has a folder in it; results/all when not given.
     parameters : mapping, optional
         Parameters to change in each experiment that has them.
-    seeds, jobs, sensitivity, all_holdouts, ablation, data, progress, command
+    seeds, jobs, backend, sensitivity, all_holdouts, ablation, data, progress, command
         As for `reproduce`.
     """
     experiments = [find_experiment(name) for name in EXPERIMENTS]
@@ -140,6 +147,7 @@ def reproduce_all(
             raise ValueError(f"No experiment has a parameter {key!r}.")
     whole_number(seeds, "seeds", 1)
     whole_number(jobs, "jobs", 1)
+    check_backend(backend)
     data_folder = _data_folder(experiments, data)
     folder = Path(out) if out is not None else RESULTS / ALL
     return _each_then_index(
@@ -149,6 +157,7 @@ def reproduce_all(
                 folder / experiment.name,
                 seeds=seeds,
                 jobs=jobs,
+                backend=backend,
                 data=data_folder,
                 methods=_methods(experiment, None, ablation),
                 settings=_settings(experiment, None, sensitivity, all_holdouts),
@@ -182,6 +191,7 @@ def _reproduce(
     *,
     seeds: int,
     jobs: int,
+    backend: Any,
     data: Path | None,
     methods: list[str] | None,
     settings: list[str] | None,
@@ -198,6 +208,7 @@ def _reproduce(
         overrides=parameters,
         data_dir=data,
         jobs=jobs,
+        backend=backend,
         progress=as_progress(progress),
         command=command,
     )

@@ -1,0 +1,130 @@
+"""A folder in, a folder out: every file as if it had been predicted alone, and none twice."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import eber
+from eber.datasets.hospitals import draw_hospitals
+from eber.tables import folder_prediction
+from eber.tables.prediction import predict_file
+from tests.command_line import eber as command
+from tests.trust.models import fitted_model
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::eber.exceptions.FitWarning", "ignore::eber.exceptions.AdaptationWarning"
+)
+NAMES = ("north/1.parquet", "north/2.pq", "south.parquet")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a model and with a folder of tables."""
+    place = tmp_path_factory.mktemp("folders")
+    fitted_model(place).save(place / "model")
+    for seed, name in enumerate(NAMES):
+        (place / "new" / name).parent.mkdir(parents=True, exist_ok=True)
+        frame = draw_hospitals(60 + seed, random_state=seed).drop(columns=["sepsis", "hospital"])
+        pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), place / "new" / name)
+    return place
+
+
+def outputs(folder: Path) -> dict[str, bytes]:
+    paths = [path for path in folder.rglob("*") if path.suffix in (".parquet", ".pq")]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_each_file_is_predicted_as_if_alone(
+    jobs: int, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    arguments = ["predict", place / "model", place / "new", "--out", out, "--keep", "age", "--jobs", jobs]
+    assert command(monkeypatch, *arguments) == 0
+    assert "predictions for 183 rows in 3 files." in capsys.readouterr().out
+    model = eber.load_model(place / "model")
+    for name in NAMES:
+        predict_file(model, place / "new" / name, tmp_path / "alone" / name, keep=("age",))
+    assert outputs(out) == outputs(tmp_path / "alone")
+
+
+def test_counts_and_remarks_are_those_of_one_table(place: Path, tmp_path: Path) -> None:
+    strange = shutil.copytree(place / "new", tmp_path / "new")
+    for name in NAMES:
+        frame = pq.read_table(strange / name).to_pandas().assign(unknown=1, age=4000.0)
+        frame.to_parquet(strange / name)
+    model = eber.load_model(place / "model")
+    as_one = model.predict_table(strange, tmp_path / "one.parquet")
+    file_by_file = model.predict_table(strange, tmp_path / "out")
+    assert file_by_file.remarks == as_one.remarks
+    assert any("'age': 183 of 183 rows" in remark for remark in as_one.remarks)
+    assert len(file_by_file) == len(as_one) == 183
+
+
+def test_what_is_done_is_not_done_again_unless_it_changed(place: Path, tmp_path: Path) -> None:
+    new, out = shutil.copytree(place / "new", tmp_path / "new"), tmp_path / "out"
+    model = eber.load_model(place / "model")
+    model.predict_table(new, out)
+    whole, times = outputs(out), {name: (out / name).stat().st_mtime_ns for name in NAMES}
+
+    def done_again() -> set[str]:
+        again = model.predict_table(new, out)
+        assert len(again) == sum(pq.read_metadata(new / name).num_rows for name in NAMES)
+        changed = {name for name in NAMES if (out / name).stat().st_mtime_ns != times[name]}
+        assert again.report.files_done_before == len(NAMES) - len(changed)
+        times.update({name: (out / name).stat().st_mtime_ns for name in NAMES})
+        return changed
+
+    assert done_again() == set()
+    (out / NAMES[0]).write_bytes(whole[NAMES[0]][:-1])  # damaged
+    assert done_again() == {NAMES[0]}
+    shutil.copy(new / NAMES[2], new / NAMES[1])  # other rows
+    assert done_again() == {NAMES[1]}
+    fitted_model(tmp_path, seed=1).save(tmp_path / "other")
+    model = eber.load_model(tmp_path / "other")
+    assert done_again() == set(NAMES)
+
+
+def test_a_broken_file_stops_no_other(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    new, out = shutil.copytree(place / "new", tmp_path / "new"), tmp_path / "out"
+    model = eber.load_model(place / "model")
+    frame = pq.read_table(new / NAMES[1]).to_pandas()
+    frame.iloc[:0].to_parquet(new / NAMES[1])
+    with pytest.raises(ValueError, match=r"1 of 3 files could not be predicted: .*2\.pq has columns but no rows"):
+        model.predict_table(new, out)
+    assert set(outputs(out)) == set(NAMES) - {NAMES[1]}
+    frame.to_parquet(new / NAMES[1])
+    assert model.predict_table(new, out).report.files_done_before == 2
+
+
+def test_an_adaptation_is_to_the_rows_of_all_files(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = eber.load_model(place / "model")
+    as_one = model.predict_table(place / "new", tmp_path / "one.parquet", adapt=True)
+    file_by_file = eber.predict_folder(model, place / "new", tmp_path / "out", adapt=True)
+    assert file_by_file.report.adaptation is not None
+    assert file_by_file.report.adaptation.n_rows == 183
+    ours, theirs = file_by_file.report.mixture, as_one.report.mixture
+    np.testing.assert_allclose(list(ours.values()), list(theirs.values()), atol=1e-9)
+    monkeypatch.setattr(folder_prediction, "ADAPTATION_ROWS", 50)
+    sampled = eber.predict_folder(model, place / "new", tmp_path / "fewer", adapt=True)
+    assert sampled.report.adaptation is not None
+    assert sampled.report.adaptation.n_rows == 50
+
+
+def test_outputs_among_the_inputs_are_refused(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = eber.load_model(place / "model")
+    for out in (place / "new", place / "new" / "out"):
+        with pytest.raises(ValueError, match="lies in the folder to be predicted"):
+            model.predict_table(place / "new", out)
+    with pytest.raises(ValueError, match="is no folder"):
+        eber.predict_folder(model, place / "new" / NAMES[0], place / "out")
+    arguments = ["predict", place / "model", place / "new", "--out", place / "one.parquet", "--jobs", 2]
+    assert command(monkeypatch, *arguments) == 2
