@@ -147,7 +147,7 @@ def test_the_card_names_how_settings_were_chosen_and_which(
     assert eber(monkeypatch, "fit", hospitals, *NAMES, *options) == 0
     card = (tmp_path / "model" / "card.md").read_text()
     assert "by NLL in training environments that are left out, 2 folds of them at most" in card
-    assert re.search(r"- kept by the search: \[\{'penalty_weight': 10?0?\.0, 'weight_decay': [03]\.0\}", card)
+    assert re.search(r"- kept by the search: \\\[\{'penalty_weight': 10?0?\.0, 'weight_decay': [03]\.0\}", card)
     assert eber(monkeypatch, "fit", hospitals, *NAMES, *options, "--quick") == 0
     assert "Settings are fixed and nothing is tuned (--quick)" in (tmp_path / "model" / "card.md").read_text()
 

@@ -100,7 +100,7 @@ def test_the_page_has_the_words_the_figure_and_a_way_to_them(out: Path) -> None:
     assert "NLL by method and held-out environment. Means over environments: Bayes-x" in page
     for family in ("wards", "regions"):
         assert (out / "figures" / f"holdouts-{family}.png").exists()
-    assert page.index("Summary over holdouts: regions</h2>") < page.index("How to reproduce this")
+    assert page.index("Summary over holdouts: regions</h2>") < page.index("How to reproduce this</h2>")
 
 
 def test_the_figure_has_every_method_in_every_environment(summaries: list[HoldoutSummary]) -> None:

@@ -16,9 +16,10 @@ import pytest
 from eber.compare import running
 from eber.datasets.hospitals import draw_hospitals
 from eber.experiments.data_files import DataFiles
-from eber.runs import runner
+from eber.runs.backends import choice
 from eber.tables import files, model_folder
 from eber.tables.training import read_training_table
+from eber.workflow import comparing
 from tests.command_line import eber
 from tests.one_process import OneProcess, one_process  # noqa: F401
 from tests.trust.models import NAMES
@@ -56,16 +57,16 @@ def test_workers_refuse_rows_that_are_not_those_of_the_plan(
 ) -> None:
     """The table is another one just while cells are computed; nothing of it is kept, so the next run is clean."""
     table, other = tables
-    monkeypatch.setattr(runner, "WorkerPool", OneProcess)
+    monkeypatch.setattr(choice, "WorkerPool", OneProcess)
     assert eber(monkeypatch, "compare", table, *NAMES, *METHODS, "--out", tmp_path / "clean") == 0
     running._read.cache_clear()  # a worker's memory, which this process has kept from the run before
-    monkeypatch.setattr(runner, "WorkerPool", swapped_while_computing(table, other))
+    monkeypatch.setattr(choice, "WorkerPool", swapped_while_computing(table, other))
     assert eber(monkeypatch, "compare", table, *NAMES, *METHODS, "--out", tmp_path / "out") != 0
     reasons = [path.read_text() for path in (tmp_path / "out" / "failures").iterdir()]
     assert reasons
     assert all(f"{table} changed while the comparison ran" in reason for reason in reasons)
     assert list((tmp_path / "out" / "cells").glob("*.json")) == []
-    monkeypatch.setattr(runner, "WorkerPool", OneProcess)
+    monkeypatch.setattr(choice, "WorkerPool", OneProcess)
     assert eber(monkeypatch, "compare", table, *NAMES, *METHODS, "--out", tmp_path / "out") == 0
     assert (tmp_path / "out" / "cells.csv").read_bytes() == (tmp_path / "clean" / "cells.csv").read_bytes()
 
@@ -76,13 +77,13 @@ def test_a_table_that_changes_before_the_run_is_refused(
 ) -> None:
     """Folds and remarks are of the table that was read first; the scores must be of it, too."""
     table, other = tables
-    run = runner.run
+    run = comparing.run
 
     def after_a_change(*arguments: Any, **options: Any) -> Any:
         shutil.copyfile(other, table)
         return run(*arguments, **options)
 
-    monkeypatch.setattr(runner, "run", after_a_change)
+    monkeypatch.setattr(comparing, "run", after_a_change)
     assert eber(monkeypatch, "compare", table, *NAMES, *METHODS, "--out", tmp_path / "out") == 2
     assert f"{table} changed while the comparison ran" in capsys.readouterr().err
 
@@ -157,7 +158,7 @@ def test_a_report_does_not_pair_one_table_with_the_scores_of_another(
         raise SystemExit(137)
 
     with monkeypatch.context() as patch:
-        patch.setattr(runner, "run", killed)
+        patch.setattr(comparing, "run", killed)
         assert eber(monkeypatch, "compare", other, *NAMES, *METHODS, "--out", out) == 137
     assert eber(monkeypatch, "report", out) == 2
     assert "are of different tables" in capsys.readouterr().err

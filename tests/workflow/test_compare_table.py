@@ -149,12 +149,12 @@ def test_what_is_finished_is_not_reckoned_with_again(
     options: dict[str, Any] = {**NAMES, "out": tmp_path, "progress": True}
     eber.compare_table(hospitals, **options, methods="logistic regression")
     first = capsys.readouterr().err
-    assert "already" not in first
+    assert "finished" not in first.split("This takes")[0]
     assert "Dunmore held out" in first
     eber.compare_table(hospitals, **options, methods=["logistic regression", "gradient boosting"])
-    assert "= 6 results. 3 of them are there already." in capsys.readouterr().err
+    assert "= 6 results, of which 3 are finished." in capsys.readouterr().err
     eber.compare_table(hospitals, **options, methods="logistic regression")
-    assert "Nothing is left to be run." in capsys.readouterr().err
+    assert "= 3 results, of which 3 are finished." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("there", [False, True])

@@ -10,7 +10,7 @@ from typing import Any
 from eber.compare.folds import FoldPlan, plan_folds
 from eber.compare.methods import Effort
 from eber.compare.preview import expected_seconds, search_of
-from eber.compare.record import ComparisonRecord, record_comparison
+from eber.compare.record import RECORD_FILE, ComparisonRecord, record_comparison
 from eber.compare.summary import ComparisonSummary, summarise_comparison
 from eber.compare.suspicions import find_suspicions
 from eber.evaluation.metrics import find_metric
@@ -265,7 +265,7 @@ def _cells_left(
 ) -> dict[str, int]:
     """Method to how many of its results are not in the output folder yet."""
     experiment, names = record.experiment.with_methods(methods)
-    ledger = Ledger(folder) if folder.exists() else None
+    ledger = Ledger(folder) if (folder / RECORD_FILE).exists() else None  # which would make its own folder
     left = dict.fromkeys(names, 0)
     for name in names:
         for fold in record.folds:
