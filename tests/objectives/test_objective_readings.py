@@ -130,7 +130,7 @@ def test_prediction_is_the_integral_over_z(seed: int) -> None:
     module, batch = make_networks(seed), make_batch(seed)
     brute = BruteForce(module, batch)
     exact = torch.einsum("ks,sb->bk", brute.p_all, brute.q_x.exp() * STEP).numpy()
-    for rule in (gauss_hermite(64, 1), None):
+    for rule in (gauss_hermite(96, 1), None):
         np.testing.assert_allclose(predict(module, batch.x, rule).p_y_given_x, exact, atol=1e-7)
 
 

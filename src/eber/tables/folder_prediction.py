@@ -133,7 +133,7 @@ def predict_folder(
     report = PredictionReport(unlike=UnlikeTraining(model.preprocessing))
     task = FolderTask(model, folder, out, keep)
     if adapt:
-        require_adaptable(model.classifier)
+        require_adaptable(model)
         assert isinstance(model.classifier, EBERClassifier)
         sample = _sample_of_all(task, file.parts, each)
         task = replace(task, model=replace(model, classifier=adapted(model.classifier, sample, file, report)))

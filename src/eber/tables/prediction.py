@@ -133,7 +133,7 @@ def _predict_batches(
     report = PredictionReport(ignored=tuple(name for name in file.names if name not in used))
     classifier = model.classifier
     if adapt:
-        require_adaptable(classifier)
+        require_adaptable(model)
         sample = draw_rows(model, file, ADAPTATION_ROWS, np.random.default_rng(random_state))
         classifier = adapted(classifier, sample, file, report)
 
@@ -202,10 +202,10 @@ def draw_rows(model: TableModel, file: TableFile, size: int, rng: np.random.Gene
     return DrawnRows(kept, marks)
 
 
-def require_adaptable(classifier: Any) -> None:
+def require_adaptable(model: TableModel) -> None:
     """Refuse a model that has no mixture of environments."""
-    if not isinstance(classifier, EBERClassifier):
-        raise ValueError(f"Only EBER can be adapted to new rows; this model is {type(classifier).__name__}.")
+    if not isinstance(model.classifier, EBERClassifier):
+        raise ValueError(f"Only EBER can be adapted to new rows; this model is {model.card['method']}.")
 
 
 def adapted(classifier: EBERClassifier, sample: DrawnRows, file: TableFile, report: PredictionReport) -> EBERClassifier:
