@@ -15,7 +15,6 @@ from eber.methods.finding import (
     find_method,
     find_saved_class,
     methods_named,
-    network_methods,
     paper_methods,
     saved_name,
 )
@@ -37,7 +36,6 @@ __all__ = [
     "find_saved_class",
     "methods_named",
     "middle_weight",
-    "network_methods",
     "paper_methods",
     "register_method",
     "saved_name",

@@ -73,11 +73,6 @@ def paper_methods() -> tuple[str, ...]:
     return tuple(method.name for method in BUILT_IN if method.in_paper)
 
 
-def network_methods() -> tuple[str, ...]:
-    """Names of the library's own kind, which are trained by its loop."""
-    return tuple(method.name for method in BUILT_IN if method.source.startswith("eber.estimators:"))
-
-
 def saved_name(kind: type) -> str:
     """What a model folder calls a class: its name for the library's own, "module:Class" for any other."""
     return kind.__name__ if own.is_ours(kind) else f"{kind.__module__}:{kind.__qualname__}"
