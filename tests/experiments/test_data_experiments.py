@@ -101,7 +101,7 @@ def toy_cell(method: str, parameters: Mapping[str, Any], data_dir: Path) -> Cell
 
 
 @pytest.mark.parametrize("selection", ["leave_one_environment_out", "training_domain_validation"])
-@pytest.mark.parametrize("method", ["EBER", "ERM", "IRM", "V-REx", "Fishr"])
+@pytest.mark.parametrize("method", ["EBER", "ERM", "IRM", "V-REx", "Fishr", "EBER tuned", "IRM tuned"])
 def test_poisoned_held_out_rows_change_nothing_but_their_own_scores(
     method: str, selection: str, tmp_path: Path
 ) -> None:

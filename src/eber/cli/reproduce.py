@@ -53,6 +53,14 @@ def reproduce(
         bool,
         typer.Option("--all-holdouts", help="Hold out each environment in turn too, where data are real, and sum up."),
     ] = False,
+    tuned: Annotated[
+        bool,
+        typer.Option(
+            "--tuned",
+            help="Run each method of the paper also with settings chosen by leaving training environments out, where "
+            "data are real; takes many times as long.",
+        ),
+    ] = False,
     ablation: Annotated[bool, typer.Option("--ablation", help="Run the ablations too.")] = False,
     data: Annotated[
         Path | None,
@@ -84,6 +92,7 @@ def reproduce(
         "parameters": parse_assignments(set_ or ()),
         "sensitivity": sensitivity,
         "all_holdouts": all_holdouts,
+        "tuned": tuned,
         "ablation": ablation,
         "data": data,
         "progress": True,
@@ -114,8 +123,8 @@ def show(reproduction: Reproduction) -> None:
         console.print()
         console.print(as_rich(setting, console.width))
         console.print(verdict(setting), highlight=False, style="bold")
-        for finding in setting.audit:
-            console.print(finding, highlight=False, markup=False)
+        for remark in setting.remarks:
+            console.print(remark, highlight=False, markup=False)
         for sentence in deviations(setting):
             console.print(f"- {sentence}", highlight=False)
     for holdouts in reproduction.holdouts:

@@ -20,8 +20,9 @@ from eber.experiments.data_task import ABLATIONS, FIT_PARAMETERS, Analysis, Data
 from eber.experiments.figures.agreement_figure import agreement_figures
 from eber.experiments.figures.assignment_figure import assignment_figures
 from eber.experiments.figures.leak_figure import draw_leak, draw_neighbours
+from eber.experiments.tuned_rows import TUNED
 from eber.leaks.audit import LeakAudit, leak_audit
-from eber.methods import paper_methods
+from eber.methods import NO_MODEL, paper_methods
 from eber.runs.cell import Cell, CellResult
 from eber.runs.figure import ReportFigure
 from eber.runs.fitting import Steps
@@ -145,6 +146,8 @@ EXPERIMENT = Experiment(
     },
     methods=paper_methods(),
     fits_any_method=True,
+    floor=(NO_MODEL,),
+    tuned=TUNED,
     ablations=ABLATIONS,
     metrics=METRICS,
     primary_metric="nll",

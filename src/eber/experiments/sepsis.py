@@ -14,7 +14,8 @@ from eber.experiments.data_paper import SEPSIS
 from eber.experiments.data_task import ABLATIONS, FIT_PARAMETERS, DataTask, Split, learned_on_training
 from eber.experiments.figures.agreement_figure import agreement_figures
 from eber.experiments.figures.assignment_figure import assignment_figures
-from eber.methods import paper_methods
+from eber.experiments.tuned_rows import TUNED
+from eber.methods import NO_MODEL, paper_methods
 from eber.runs.cell import Cell, CellResult
 from eber.runs.figure import ReportFigure
 from eber.runs.fitting import Steps
@@ -88,6 +89,8 @@ EXPERIMENT = Experiment(
     holdouts={"units of the two sources": Holdouts(tuple(BY_UNIT))},
     methods=paper_methods(),
     fits_any_method=True,
+    floor=(NO_MODEL,),
+    tuned=TUNED,
     ablations=ABLATIONS,
     metrics=METRICS,
     primary_metric="auroc",

@@ -10,6 +10,7 @@ import numpy as np
 
 from eber.compare.summary import ComparisonSummary
 from eber.runs.results import Results
+from eber.tuning.grids import in_words
 
 
 def chosen_settings(results: Results, summary: ComparisonSummary) -> list[dict[str, Any]]:
@@ -23,7 +24,7 @@ def chosen_settings(results: Results, summary: ComparisonSummary) -> list[dict[s
             for seed in results.seeds(row.method, fold):
                 arrays = results.arrays(row.method, seed, fold)
                 kept = arrays.get("settings", np.array([], dtype=str)).tolist()
-                shares = [(_words(json.loads(text)), 1 / len(kept)) for text in kept]
+                shares = [(in_words(json.loads(text)), 1 / len(kept)) for text in kept]
                 if "weights" in arrays:
                     shares = list(zip(arrays["members"].tolist(), arrays["weights"].tolist(), strict=True))
                 common = {"method": row.method, "held_out": fold, "seed": seed}
@@ -45,7 +46,3 @@ def choices_by_method(lines: list[dict[str, Any]]) -> list[tuple[str, str]]:
             parts = (f"{name} ({number} of {fits})" for name, number in times.most_common())
             texts.append((method, "; ".join(parts)))
     return texts
-
-
-def _words(candidate: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in candidate.items())

@@ -146,7 +146,7 @@ def _section(results: Results, summary: Summary, scores: _Picture, figures: Sequ
         "verdict": verdict(summary),
         "tests": tests,
         "has_reasons": any(test["reason"] for test in tests),
-        "audit": summary.audit,
+        "remarks": summary.remarks,
         "usual_warnings": usual_warnings(results, summary.setting),
         "deviations": deviations(summary),
         "source": summary.source,

@@ -11,7 +11,7 @@ from eber.runs.cell import row_label
 from eber.runs.figure import ReportFigure
 from eber.runs.results import Results, Summary
 
-_COLOURS = {"oracle": INK, "method": PALETTE[0], "variant": PALETTE[3]}
+_COLOURS = {"oracle": INK, "method": PALETTE[0], "floor": PALETTE[4], "tuned": PALETTE[2], "variant": PALETTE[3]}
 _OFFSET = 0.22  # of the paper's mark from ours, in rows
 
 

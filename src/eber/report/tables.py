@@ -138,7 +138,7 @@ def as_markdown(title: str, summaries: Iterable[Summary]) -> str:
         parts += [f"## {summary.setting}", markdown_table(lay_out(summary)), caption(summary)]
         if sentence := verdict(summary):
             parts.append(sentence)
-        parts += summary.audit
+        parts += summary.remarks
         if differing := deviations(summary):
             parts.append("Differs from the paper:\n\n" + "\n".join(f"- {sentence}" for sentence in differing))
     return "\n\n".join(parts) + "\n"

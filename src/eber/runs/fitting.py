@@ -42,7 +42,8 @@ class FitRequest:
         Of any kind, not fitted.
     train : MultiEnvironmentData
     quiet : bool
-        Whether what it warns of about environments is passed over, since the fit that is kept will say it.
+        Whether what it warns of about environments and its training is passed over, since the fit that is kept will
+        say it.
     """
 
     classifier: Any

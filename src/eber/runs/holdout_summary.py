@@ -27,7 +27,7 @@ class HoldoutRow:
     ----------
     label : str
     role : str
-        "oracle", "method" or "variant".
+        "oracle", "method", "floor", "tuned" or "variant".
     by_environment : mapping
         Environment to the mean over seeds of the primary metric; NaN where there is none.
     n_best : int or None

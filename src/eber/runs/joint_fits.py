@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eber.exceptions import EnvironmentWarning
+from eber.exceptions import EnvironmentWarning, FitWarning
 from eber.runs.cell import Cell, CellResult
 
 if TYPE_CHECKING:  # a worker whose cells need no fits does without torch, which takes seconds to import
@@ -91,8 +91,8 @@ def _fit(requests: Sequence[FitRequest], within: Callable[[int], AbstractContext
     @contextmanager
     def heard(position: int) -> Iterator[None]:
         with within(position), warnings.catch_warnings() if requests[position].quiet else nullcontext():
-            if requests[position].quiet:
-                warnings.simplefilter("ignore", EnvironmentWarning)
+            for category in (EnvironmentWarning, FitWarning) if requests[position].quiet else ():
+                warnings.simplefilter("ignore", category)
             yield
 
     _warm_up()

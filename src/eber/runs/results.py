@@ -31,6 +31,7 @@ from eber.runs.collect import (
 from eber.runs.ledger import Ledger
 from eber.runs.runner import GIVE_COMMAND_AGAIN, declaration, read_run, with_added_methods
 from eber.runs.spec import SECONDS, Experiment
+from eber.runs.tuning_words import tuning_remarks
 
 NO_LEAK = "Leak audit: no held-out row or subject was found that is clearly in the training data too."
 _FINDING_COLUMNS = tuple(field.name for field in fields(LeakFinding))
@@ -38,8 +39,8 @@ MAX_USUAL_DEVIATION = 2.0  # differences beyond so many of the paper's standard 
 MAX_COUNTED_DEVIATION = 10.0  # beyond so many their number says how small a spread the paper printed, and no more
 _PRINTED_DIGITS = 0.0005  # the paper prints three decimals: an sd of 0.000 is one below half of the last
 
-Role = Literal["oracle", "method", "variant"]
-ROLE_ORDER: Mapping[Role, int] = {"oracle": 0, "method": 1, "variant": 2}
+Role = Literal["oracle", "method", "floor", "tuned", "variant"]
+ROLE_ORDER: Mapping[Role, int] = {"oracle": 0, "method": 1, "floor": 2, "tuned": 3, "variant": 4}
 
 
 @dataclass(frozen=True)
@@ -154,12 +155,12 @@ class Row:
     ----------
     label : str
     role : str
-        "oracle", "method" or "variant".
+        "oracle", "method", "floor", "tuned" or "variant".
     n_seeds : int
     estimates : mapping
         Name of a quantity to its estimate; "seconds" among them. Quantities that the row has not are missing.
     comparison : Comparison, optional
-        The reference method against this one.
+        The reference method against this one; among tuned rows, the reference method's.
     paper_p_value : str
         As the paper printed it.
     """
@@ -180,13 +181,15 @@ class Summary:
     ----------
     setting : str
     rows : tuple of Row
-        Oracles, then methods, then variants.
+        Oracles, then methods, then what they have to beat, then tuned ones, then variants.
     columns : tuple of Quantity
         Those that some row has.
     primary : Quantity
         The one that was tested.
     reference : str
         The method that was tested against the others.
+    tuned_reference : str
+        Its row among the tuned ones, which was tested against the others of them; empty where there is none.
     source : str
         The paper's table; empty where it has none.
     changes : mapping
@@ -199,6 +202,8 @@ class Summary:
         Whether fits were trained side by side, so that no method has a time of its own.
     audit : tuple of str
         What the leak audit found, each finding once, or that it found nothing; empty where there was no audit.
+    tuning : tuple of str
+        How the settings of tuned rows were chosen, and which; empty where there are none.
     """
 
     setting: str
@@ -206,12 +211,19 @@ class Summary:
     columns: tuple[Quantity, ...]
     primary: Quantity
     reference: str
+    tuned_reference: str
     source: str
     changes: Mapping[str, Any] = field(default_factory=dict)
     penalty_weights: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     weights_chosen_on: str = ""
     fitted_together: bool = False
     audit: tuple[str, ...] = ()
+    tuning: tuple[str, ...] = ()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is said below the table beyond its caption and its tests."""
+        return (*self.audit, *self.tuning)
 
     def best(self, name: str) -> set[str]:
         """Labels of the methods with the best mean, as printed; oracles and variants do not compete."""
@@ -234,7 +246,11 @@ def _summarise_setting(results: Results, setting: str) -> Summary:
     times = results.timings.rename(columns={"seconds": "value"}).assign(metric=SECONDS.name)
     scores = pd.concat([results.cells, times[list(CELLS_COLUMNS)]], ignore_index=True)
     scores = scores[(scores["setting"] == setting) & scores["metric"].isin(list(columns))]
-    comparisons = _compare_methods(experiment, scores)
+    tuned_reference = experiment.tuned.get(experiment.reference_method, "")
+    comparisons = {
+        **_compare(experiment, scores, experiment.methods, experiment.reference_method),
+        **_compare(experiment, scores, tuple(experiment.tuned.values()), tuned_reference),
+    }
     paper = experiment.paper.get(setting)
     rows = []
     for (method, variant), group in scores.groupby(["method", "variant"], sort=False):
@@ -260,12 +276,14 @@ def _summarise_setting(results: Results, setting: str) -> Summary:
         tuple(column for name, column in columns.items() if any(name in row.estimates for row in rows)),
         columns[experiment.primary_metric],
         experiment.reference_method,
+        tuned_reference if any(row.label == tuned_reference for row in rows) else "",
         paper.source if paper else "",
         results.run["overrides"],
         _penalty_weights(results.cells[results.cells["setting"] == setting]),
         experiment.weights_chosen_on,
         not experiment.fits_alone,
         _audit_findings(results, setting),
+        tuning_remarks(results, setting),
     )
 
 
@@ -294,18 +312,24 @@ def _estimate(values: pd.Series, paper: tuple[float, float] | None) -> Estimate:
 def _role(experiment: Experiment, method: str, variant: str) -> Role:
     if method in experiment.oracles:
         return "oracle"
+    if method in experiment.floor:
+        return "floor"
+    if method in experiment.tuned.values():
+        return "tuned"
     return "method" if method in experiment.methods and variant == MAIN else "variant"
 
 
-def _compare_methods(experiment: Experiment, scores: pd.DataFrame) -> dict[str, Comparison]:
-    """Test the reference method against the other methods; the tests of one setting are a family."""
+def _compare(
+    experiment: Experiment, scores: pd.DataFrame, methods: tuple[str, ...], reference: str
+) -> dict[str, Comparison]:
+    """Test one of the methods against the others; these tests of one setting are a family."""
     primary = experiment.columns[experiment.primary_metric]
     rows = scores[(scores["metric"] == primary.name) & (scores["variant"] == MAIN)]
     by_method = {
         method: dict(zip(group["seed"], group["value"], strict=True))
         for method, group in rows.groupby("method", sort=False)
-        if method in experiment.methods
+        if method in methods
     }
-    if primary.higher_is_better is None or experiment.reference_method not in by_method:
+    if primary.higher_is_better is None or reference not in by_method:
         return {}
-    return compare_with_reference(by_method, experiment.reference_method, higher_is_better=primary.higher_is_better)
+    return compare_with_reference(by_method, reference, higher_is_better=primary.higher_is_better)

@@ -100,6 +100,11 @@ class Experiment:
         Those among the methods that were asked for beyond the declared ones; see `with_methods`.
     oracles : tuple of str
         Reference rows that nobody can beat, above the methods; always run with them.
+    floor : tuple of str
+        Rows that every method has to beat, such as no model at all: run with the methods, never tested.
+    tuned : mapping
+        Method to the row in which its settings are chosen by leaving training environments out. These rows are shown
+        apart, tested among themselves, and run only when asked for.
     ablations : tuple of str
         Methods shown below, never tested, and run only when asked for.
     metrics : tuple of str or Quantity
@@ -143,6 +148,8 @@ class Experiment:
     fits_any_method: bool = False
     added_methods: tuple[Method, ...] = ()
     oracles: tuple[str, ...] = ()
+    floor: tuple[str, ...] = ()
+    tuned: Mapping[str, str] = field(default_factory=dict)
     ablations: tuple[str, ...] = ()
     metrics: tuple[str | Quantity, ...]
     primary_metric: str
@@ -183,7 +190,12 @@ class Experiment:
     @property
     def all_methods(self) -> tuple[str, ...]:
         """Every method there is, in the order of the table."""
-        return (*self.oracles, *self.methods, *self.ablations)
+        return (*self.oracles, *self.methods, *self.floor, *self.tuned.values(), *self.ablations)
+
+    @property
+    def default_methods(self) -> tuple[str, ...]:
+        """What is run when no method is named."""
+        return (*self.oracles, *self.methods, *self.floor)
 
     @property
     def fits_alone(self) -> bool:
@@ -283,7 +295,7 @@ class Experiment:
         seeds : int or iterable of int
             A number of seeds (0, 1, ...), or the seeds.
         methods, settings : iterable of str, optional
-            In any letter case; by default oracles and methods, and the default settings.
+            In any letter case; by default `default_methods` and the default settings.
         overrides : mapping, optional
             Parameters to change in every setting.
         data_dir : Path, optional
@@ -294,7 +306,7 @@ class Experiment:
             raise ValueError(f"An experiment needs at least one seed, and none below zero; got {seeds!r}.")
         data = self._data_fingerprint(data_dir)
         chosen_methods = choose(
-            (*self.oracles, *self.methods) if methods is None else methods, self.all_methods, f"{self.name}: method"
+            self.default_methods if methods is None else methods, self.all_methods, f"{self.name}: method"
         )
         chosen_settings = choose(
             (self.default_settings or self.settings) if settings is None else settings,

@@ -9,8 +9,9 @@ from typing import Any
 
 from eber.evaluation.metrics import Quantity
 from eber.evaluation.wording import LEVEL, format_estimate, listed, p_with_sign
+from eber.methods import find_method
 from eber.runs.holdout_summary import HoldoutSummary
-from eber.runs.results import MAX_COUNTED_DEVIATION, MAX_USUAL_DEVIATION, Estimate, Summary
+from eber.runs.results import MAX_COUNTED_DEVIATION, MAX_USUAL_DEVIATION, Estimate, Role, Summary
 from eber.runs.spec import SECONDS
 
 NO_TIMES = (
@@ -23,9 +24,15 @@ FEW_SEEDS = 5
 
 def verdict(summary: Summary | HoldoutSummary) -> str:
     """How the reference method fared against the others, in no stronger words than the tests allow."""
-    tested = [row for row in summary.rows if row.comparison is not None]
-    if not tested:
-        return ""
+    sentences = _family_verdict(summary, "method", summary.reference)
+    if isinstance(summary, Summary):
+        sentences += _family_verdict(summary, "tuned", summary.tuned_reference)
+    return " ".join(sentences)
+
+
+def _family_verdict(summary: Summary | HoldoutSummary, role: Role, reference: str) -> list[str]:
+    """The same of the rows that were tested together."""
+    tested = [row for row in summary.rows if row.role == role and row.comparison is not None]
     groups: dict[str, list[str]] = {"better": [], "worse": [], "open": [], "untested": []}
     for row in tested:
         comparison = row.comparison
@@ -41,10 +48,9 @@ def verdict(summary: Summary | HoldoutSummary) -> str:
         else:
             side = "ahead" if comparison.advantage > 0 else "behind" if comparison.advantage < 0 else "level"
             groups["open"].append(f"{row.label} ({side}, p {p_with_sign(comparison.p_corrected)})")
-    noun, reference = summary.primary.in_words, summary.reference
-    sentences = []
+    noun, sentences = summary.primary.in_words, []
     if groups["better"]:
-        few = _few_seeds(summary)
+        few = _few_seeds(summary, role)
         sentences.append(
             f"The {noun} of {reference} is significantly better than that of {listed(groups['better'])}{few}."
         )
@@ -54,14 +60,14 @@ def verdict(summary: Summary | HoldoutSummary) -> str:
         sentences.append(f"No significant advantage in {noun} is shown over {listed(groups['open'])}.")
     if groups["untested"]:
         sentences.append(f"Not tested: {listed(groups['untested'])}.")
-    return " ".join(sentences)
+    return sentences
 
 
-def _few_seeds(summary: Summary | HoldoutSummary) -> str:
+def _few_seeds(summary: Summary | HoldoutSummary, role: Role) -> str:
     """How few seeds a test rests on, where they are few; that environments are few is said by `caution`."""
     if isinstance(summary, HoldoutSummary):
         return ""
-    fewest = min(row.comparison.n_units for row in summary.rows if row.comparison is not None)
+    fewest = min(row.comparison.n_units for row in summary.rows if row.role == role and row.comparison is not None)
     return f", on {fewest} seeds only" if fewest < FEW_SEEDS else ""
 
 
@@ -98,6 +104,11 @@ def caption(summary: Summary) -> str:
             f"Paper: {summary.source}; in brackets our mean minus the paper's, in the paper's standard deviations."
         )
     parts += how_tested(summary, "seed")
+    parts += [
+        f"{row.label}: {find_method(row.label).purpose}; tested against nothing."
+        for row in summary.rows
+        if row.role == "floor"
+    ]
     if summary.penalty_weights:
         chosen = "; ".join(f"{label} {_counted(weights)}" for label, weights in summary.penalty_weights.items())
         parts.append(f"Penalty weights chosen on {summary.weights_chosen_on}, by seed: {chosen}.")
@@ -116,9 +127,13 @@ def how_tested(summary: Summary | HoldoutSummary, unit: str) -> list[str]:
     """A sentence on the tests of a table; none where nothing was tested."""
     if not any(row.comparison for row in summary.rows):
         return []
+    against, over = f"{summary.reference} against each method", "the methods of this table"
+    if isinstance(summary, Summary) and summary.tuned_reference:
+        against += f" and of {summary.tuned_reference} against each tuned one"
+        over = "the methods and over the tuned ones of this table, each apart"
     return [
-        f"p: one-sided t-test, paired by {unit}, of {summary.reference} against each method on "
-        f"{summary.primary.in_words}, Benjamini-Yekutieli corrected over the methods of this table."
+        f"p: one-sided t-test, paired by {unit}, of {against} on {summary.primary.in_words}, Benjamini-Yekutieli "
+        f"corrected over {over}."
     ]
 
 

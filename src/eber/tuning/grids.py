@@ -52,6 +52,11 @@ def penalised_candidates(parameter: str, weights: Sequence[float], decays: Seque
     return [{parameter: weight, "weight_decay": decay} for weight in weights for decay in decays]
 
 
+def in_words(candidate: Candidate) -> str:
+    """A setting for a reader."""
+    return ", ".join(f"{name}={value}" for name, value in candidate.items())
+
+
 def all_default_candidates() -> str:
     """Every list here as one text, which changes whenever one of them does."""
     lists = {name: value for name, value in globals().items() if name.isupper()}

@@ -104,14 +104,34 @@ def fit_left_out(
     return LeftOut(folds, fits, proba)
 
 
+def judged_units(
+    folds: Sequence[Fold], environments: NDArray[Any], rule: str
+) -> tuple[list[NDArray[np.int64]], list[str]]:
+    """What a candidate is judged on, each counting once: the rows of an environment, or of a fold; with its name."""
+    rows = [rows for _, rows in folds]
+    if rule != LEAVE_ENVIRONMENTS_OUT:
+        return rows, [f"fold {i + 1}" for i in range(len(rows))]
+    names = sorted({name for fold in rows for name in environments[fold].tolist()})
+    return [np.flatnonzero(environments == name) for name in names], [str(name) for name in names]
+
+
 def losses(
     proba: NDArray[np.float64], y_index: NDArray[np.int64], units: Sequence[NDArray[np.int64]]
 ) -> NDArray[np.float64]:
     """Mean -log p(y|x) of each unit's rows, (C, n, K) and U arrays of rows -> (C, U); infinite where there is none."""
     p = np.take_along_axis(proba, y_index[None, :, None], 2)[:, :, 0]  # (C, n)
     row_losses = -np.log(np.clip(p, SMALLEST, None))
+    if not units:
+        return np.empty((len(proba), 0))
     means = np.stack([row_losses[:, rows].mean(1) for rows in units], 1)
     return np.where(np.isnan(means), math.inf, means)
+
+
+def kept_candidates(unit_losses: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Which candidates are kept, (C, U) -> indices; where nothing was left out, the one in the middle of the list."""
+    if not unit_losses.shape[1]:
+        return np.array([len(unit_losses) // 2])
+    return within_one_standard_error(unit_losses)
 
 
 def within_one_standard_error(unit_losses: NDArray[np.float64]) -> NDArray[np.int64]:

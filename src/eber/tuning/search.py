@@ -24,12 +24,12 @@ from eber.tuning.adaptation_record import record_adaptation
 from eber.tuning.grids import Candidate, default_candidates
 from eber.tuning.left_out import (
     LEAVE_ENVIRONMENTS_OUT,
-    LeftOut,
     choose_folds,
     fit_left_out,
     fit_sound,
+    judged_units,
+    kept_candidates,
     losses,
-    within_one_standard_error,
 )
 
 MAX_FOLDS = 4
@@ -126,14 +126,11 @@ class EnvironmentSearch(LogProbabilitiesMixin, MetaEstimatorMixin, ClassifierMix
             raise ValueError("candidates is empty: there is nothing to choose from; [{}] is the estimator as it is.")
         rule, folds = choose_folds(table.y, table.environments, self.max_folds)
         left_out = fit_left_out(self.estimator, candidates, table, folds, len(classes))
-        units, names = _units(left_out, table.environments, rule)
-        if units:
-            unit_losses = losses(left_out.proba, y_index, units)
-            kept = within_one_standard_error(unit_losses)
-            if self.select == "best":
-                kept = kept[[unit_losses[kept].mean(1).argmin()]]
-        else:
-            unit_losses, kept = np.empty((len(candidates), 0)), np.array([len(candidates) // 2])
+        units, names = judged_units(folds, table.environments, rule)
+        unit_losses = losses(left_out.proba, y_index, units)
+        kept = kept_candidates(unit_losses)
+        if self.select == "best" and units:
+            kept = kept[[unit_losses[kept].mean(1).argmin()]]
 
         fits = [clone(self.estimator).set_params(**candidates[c]) for c in kept]
         errors = fit_sound(fits, [table] * len(fits))
@@ -211,12 +208,3 @@ def checked_table(
         environments = np.full(len(y), "all")
     X = X if hasattr(X, "shape") else np.asarray(X)
     return MultiEnvironmentData(X, y, np.asarray(environments)), classes
-
-
-def _units(left_out: LeftOut, environments: NDArray[Any], rule: str) -> tuple[list[NDArray[np.int64]], list[str]]:
-    """What a candidate is judged on, each counting once: the rows of an environment, or of a fold; with its name."""
-    rows = [rows for _, rows in left_out.folds]
-    if rule != LEAVE_ENVIRONMENTS_OUT:
-        return rows, [f"fold {i + 1}" for i in range(len(rows))]
-    names = sorted({name for fold in rows for name in environments[fold].tolist()})
-    return [np.flatnonzero(environments == name) for name in names], [str(name) for name in names]

@@ -32,6 +32,7 @@ def reproduce(
     settings: str | Iterable[str] | None = None,
     sensitivity: bool = False,
     all_holdouts: bool = False,
+    tuned: bool = False,
     ablation: bool = False,
     data: str | Path | None = None,
     progress: bool | Progress = False,
@@ -63,6 +64,9 @@ def reproduce(
         Run every setting of the experiment.
     all_holdouts : bool
         Hold out each environment in turn too, where data are real, and sum up.
+    tuned : bool
+        Run every method of the paper also with settings that are chosen by leaving training environments out, where
+        data are real: rows of their own. The search takes many times the time of a fit.
     ablation : bool
         Run the ablations too.
     data : str or Path, optional
@@ -83,6 +87,8 @@ def reproduce(
     experiment = find_experiment(name)
     if all_holdouts and not hold_out_settings(experiment):
         raise ValueError(f"Experiment {name!r} has no environment to hold out in turn.")
+    if tuned and not experiment.tuned:
+        raise ValueError(f"Experiment {name!r} has no tuned rows; those on data have.")
     whole_number(seeds, "seeds", 1)
     whole_number(jobs, "jobs", 1)
     check_backend(backend)
@@ -96,6 +102,7 @@ def reproduce(
         settings=wanted,
         sensitivity=sensitivity,
         all_holdouts=all_holdouts,
+        tuned=tuned,
         ablation=ablation,
     )
     return _reproduce(
@@ -105,7 +112,7 @@ def reproduce(
         jobs=jobs,
         backend=backend,
         data=_data_folder([experiment], data),
-        methods=_methods(experiment, chosen, ablation),
+        methods=_methods(experiment, chosen, tuned, ablation),
         settings=_settings(experiment, wanted, sensitivity, all_holdouts),
         parameters=dict(parameters or {}),
         progress=progress,
@@ -122,6 +129,7 @@ def reproduce_all(
     parameters: Mapping[str, Any] | None = None,
     sensitivity: bool = False,
     all_holdouts: bool = False,
+    tuned: bool = False,
     ablation: bool = False,
     data: str | Path | None = None,
     progress: bool | Progress = False,
@@ -137,7 +145,7 @@ def reproduce_all(
         Each experiment has a folder in it; results/all when not given.
     parameters : mapping, optional
         Parameters to change in each experiment that has them.
-    seeds, jobs, backend, sensitivity, all_holdouts, ablation, data, progress, command
+    seeds, jobs, backend, sensitivity, all_holdouts, tuned, ablation, data, progress, command
         As for `reproduce`.
     """
     experiments = [find_experiment(name) for name in EXPERIMENTS]
@@ -159,7 +167,7 @@ def reproduce_all(
                 jobs=jobs,
                 backend=backend,
                 data=data_folder,
-                methods=_methods(experiment, None, ablation),
+                methods=_methods(experiment, None, tuned, ablation),
                 settings=_settings(experiment, None, sensitivity, all_holdouts),
                 parameters={key: value for key, value in changes.items() if key in experiment.parameters},
                 progress=progress,
@@ -231,10 +239,10 @@ def _data_folder(experiments: list[Experiment], data: str | Path | None) -> Path
     return folder
 
 
-def _methods(experiment: Experiment, chosen: list[str] | None, ablation: bool) -> list[str] | None:
-    if not ablation:
-        return chosen
-    return [*(chosen or (*experiment.oracles, *experiment.methods)), *experiment.ablations]
+def _methods(experiment: Experiment, chosen: list[str] | None, tuned: bool, ablation: bool) -> list[str] | None:
+    """The rows to run; None for the default ones."""
+    further = [*(experiment.tuned.values() if tuned else ()), *(experiment.ablations if ablation else ())]
+    return [*(chosen or experiment.default_methods), *further] if further else chosen
 
 
 def _settings(

@@ -75,7 +75,7 @@ class Reproduction:
     def __repr__(self) -> str:
         parts = [self.results.experiment.title]
         for summary in self.summaries:
-            parts += [rendered(as_rich(summary)), verdict(summary), *summary.audit, *deviations(summary)]
+            parts += [rendered(as_rich(summary)), verdict(summary), *summary.remarks, *deviations(summary)]
         for family in self.holdouts:
             parts += [*map(rendered, holdouts_as_rich(family)), *_holdout_sentences(family)]
         return text_display([*parts, *self._failed, f"Report: {self.page}"])
@@ -83,7 +83,7 @@ class Reproduction:
     def _repr_html_(self) -> str:
         parts = [_html(lay_out(summary), f"{summary.setting}. {caption(summary)}") for summary in self.summaries]
         parts += [_html(lay_out_holdouts(family), holdout_title(family)) for family in self.holdouts]
-        sentences = [sentence for summary in self.summaries for sentence in (verdict(summary), *summary.audit)]
+        sentences = [sentence for summary in self.summaries for sentence in (verdict(summary), *summary.remarks)]
         sentences += [sentence for family in self.holdouts for sentence in _holdout_sentences(family)]
         differing = [sentence for summary in self.summaries for sentence in deviations(summary)]
         lists = {"Tests": list(filter(None, sentences)), "Differs from the paper": differing, "Failed": self._failed}

@@ -1,0 +1,158 @@
+"""Rows with settings chosen by leaving training environments out: the search is the library's, and says what it did."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from eber.datasets.base import MultiEnvironmentData
+from eber.evaluation.metrics import negative_log_likelihood
+from eber.exceptions import EnvironmentWarning
+from eber.experiments.data_task import DataTask, build_classifier, learned_on_training
+from eber.experiments.registry import find_experiment
+from eber.experiments.tuned_rows import TUNED, tuned_candidates
+from eber.methods import NO_MODEL, paper_methods
+from eber.runs.cell import MAIN
+from eber.runs.joint_fits import run_alone
+from eber.tuning.search import EnvironmentSearch
+from eber.workflow.reproducing import reproduce
+from tests.experiments.test_data_experiments import (
+    NAMES,
+    TOY_FILES,
+    TOY_PARAMETERS,
+    run_small,
+    toy,
+    toy_cell,
+)
+
+pytestmark = [pytest.mark.filterwarnings("ignore::eber.exceptions.FitWarning")]
+
+PARAMETERS: dict[str, Any] = {**TOY_PARAMETERS, "selection": "training_domain_validation"}
+
+
+def unequal(environments: str) -> MultiEnvironmentData:
+    """Environments with scales of their own, so that what a scaler learns depends on which are left out."""
+    data = toy(np.random.default_rng(1), environments)
+    scales = 1.0 + np.unique(data.environments, return_inverse=True)[1]
+    return replace(data, X=data.X * scales[:, None])
+
+
+TRAIN, HELD_OUT = unequal("abcd"), toy(np.random.default_rng(2), "e")
+TASK = DataTask(
+    lambda parameters, data_dir, seed: (TRAIN, HELD_OUT),
+    TOY_FILES,
+    "mlp",
+    ("nll", "accuracy"),
+    learned_on_training(StandardScaler),
+)
+
+
+@pytest.mark.parametrize("method", ["EBER", "Fishr"])
+def test_a_tuned_row_is_a_search_that_prepares_in_each_fold(method: str, tmp_path: Path) -> None:
+    """The judge is the public search on a pipeline, whose scaler is fitted anew on each fold."""
+    result = run_alone(TASK.run(toy_cell(TUNED[method], PARAMETERS, tmp_path)))
+    fixed = build_classifier(
+        method,
+        {
+            "featurizer": "mlp",
+            "random_state": 0,
+            **{name: PARAMETERS[name] for name in ("hidden_dims", "representation_dim", "epochs", "batch_size")},
+            "learning_rate": PARAMETERS["learning_rate"],
+        },
+        PARAMETERS,
+    )
+    candidates = tuned_candidates(method, fixed, PARAMETERS["penalty_weights"])
+    search = EnvironmentSearch(
+        Pipeline([("scale", StandardScaler()), ("classifier", clone(fixed))]),
+        [{f"classifier__{name}": value for name, value in candidate.items()} for candidate in candidates],
+    ).fit(TRAIN.X, TRAIN.y, environments=TRAIN.environments)
+    kept = [json.loads(text) for text in result.arrays["settings"].tolist()]
+    expected = [{name.removeprefix("classifier__"): value for name, value in own.items()} for own in search.chosen_]
+    assert kept == json.loads(json.dumps(expected))
+    assert str(result.arrays["rule"]) == search.rule_ == "leave environments out"
+    np.testing.assert_allclose(result.arrays["left_out_nll"].ravel(), search.results_["nll"], rtol=1e-4)
+    nll = negative_log_likelihood(HELD_OUT.y, search.predict_proba(HELD_OUT.X), search.classes_)
+    assert result.scores[MAIN]["nll"] == pytest.approx(nll, rel=1e-4)
+
+
+@pytest.mark.parametrize("method", paper_methods())
+def test_what_a_method_s_own_row_may_have_is_among_the_candidates(method: str) -> None:
+    """Tuning begins at the fixed settings, with every penalty weight of the experiment, and all may be wider."""
+    own = build_classifier(method, {"featurizer": "mlp", "hidden_dims": (4,)}, PARAMETERS)
+    candidates = tuned_candidates(method, own, PARAMETERS["penalty_weights"])
+    weights = {candidate.get("penalty_weight") for candidate in candidates if candidate["weight_decay"] == 0}
+    assert weights == ({None} if method in ("EBER", "ERM") else set(PARAMETERS["penalty_weights"]))
+    for weight in weights:
+        of_weight = [candidate for candidate in candidates if candidate.get("penalty_weight") == weight]
+        assert any("hidden_dims" not in own and own["weight_decay"] == 0 for own in of_weight)
+        assert any(own.get("hidden_dims") == (64, 64) for own in of_weight)
+        assert any(own["weight_decay"] > 0 for own in of_weight)
+
+
+def test_two_training_environments_are_tuned_on_left_out_rows_and_that_is_said(tmp_path: Path) -> None:
+    task = replace(TASK, split=lambda parameters, data_dir, seed: (unequal("ab"), HELD_OUT))
+    with pytest.warns(EnvironmentWarning, match="too few to leave one out"):
+        result = run_alone(task.run(toy_cell(TUNED["ERM"], PARAMETERS, tmp_path)))
+    assert str(result.arrays["rule"]) == "leave rows out"
+    assert result.arrays["left_out_nll"].shape[1] == 5
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_tuned_rows_and_no_model_leave_the_cells_of_the_paper_as_they_are(name: str) -> None:
+    """A finished run goes on to be used: nothing that a cell is known by may have changed."""
+    experiment = find_experiment(name)
+    bare = replace(experiment, tuned={}, floor=())
+    setting = next(iter(experiment.settings))
+    for method in (*experiment.methods, *experiment.ablations):
+        assert experiment.cell(setting, method, 0, {}, "d").identity == bare.cell(setting, method, 0, {}, "d").identity
+    assert set(experiment.tuned) == set(experiment.methods)
+    assert experiment.default_methods == (*experiment.oracles, *experiment.methods, NO_MODEL)
+
+
+def test_no_model_is_the_training_environments_share(data_dir: Path) -> None:
+    result = run_small(find_experiment("microbiome"), NO_MODEL, data_dir)
+    from eber.experiments import microbiome
+
+    train, test = microbiome.split(microbiome.EXPERIMENT.parameters, data_dir, 0)
+    share = np.mean(train.y == 1)
+    by_hand = -np.mean(np.log(np.where(test.y == 1, share, 1 - share)))
+    assert result.scores[MAIN]["nll"] == pytest.approx(by_hand, rel=1e-9)
+
+
+def test_reproduce_tuned_from_cells_to_page(data_dir: Path, tmp_path: Path) -> None:
+    done = reproduce(
+        "microbiome",
+        seeds=2,
+        methods=["ERM tuned", "EBER tuned", NO_MODEL],
+        settings=["paper split", "without zackular"],
+        parameters={"epochs": 1},
+        out=tmp_path,
+        data=data_dir,
+    )
+    assert done.exit_status == 0, done.failures
+    first, second = done.summaries
+    assert [(row.label, row.role) for row in first.rows] == [
+        (NO_MODEL, "floor"),
+        ("EBER tuned", "tuned"),
+        ("ERM tuned", "tuned"),
+    ]
+    assert first.rows[2].comparison is not None
+    assert first.rows[0].comparison is None
+    text = (tmp_path / "table.md").read_text()
+    assert "by NLL in training environments that are left out" in " ".join(first.remarks)
+    assert "left-out rows of known environments" in " ".join(second.remarks)
+    assert "EBER tuned kept, under 2 seeds: " in text
+    assert "No model: the training environments' share of each class" in text
+
+
+def test_an_experiment_without_tuned_rows_says_so() -> None:
+    with pytest.raises(ValueError, match="no tuned rows"):
+        reproduce("motivating", tuned=True)
