@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
-from sklearn.metrics import log_loss
 
-from eber.compare.average_rate import compare_with_average_rate
-from eber.compare.record import ComparisonRecord
 from eber.compare.summary import ComparisonSummary, LeaderTest, MethodSummary
 from eber.evaluation.metrics import METRICS, find_metric
 from eber.report import use_answers as use
 
 FOLDS = tuple("abcdef")
-COUNTS = {fold: {"0": 60 + 5 * j, "1": 40 - 3 * j} for j, fold in enumerate(FOLDS)}
-
-
-def record(folds: tuple[str, ...] = FOLDS) -> ComparisonRecord:
-    """Environments with these numbers of rows, each a fold."""
-    content: dict[str, Any] = dict.fromkeys(ComparisonRecord.__dataclass_fields__)
-    content |= {"classes": ["0", "1"], "environments": COUNTS, "folds": {fold: [fold] for fold in folds}}
-    return ComparisonRecord(**content)
 
 
 def row(method: str, scores: list[float], p: float | None = None) -> MethodSummary:
@@ -38,43 +25,46 @@ def summary(*rows: MethodSummary, adapted: MethodSummary | None = None, folds: i
     return ComparisonSummary(find_metric("nll"), rows, adapted, FOLDS[:folds], 1, True)
 
 
-def average() -> list[float]:
-    """The NLL of the others' share of events, by hand."""
-    scores = []
-    for fold in FOLDS:
-        others = [COUNTS[name] for name in FOLDS if name != fold]
-        p = sum(c["1"] for c in others) / sum(c["0"] + c["1"] for c in others)
-        y = [0] * COUNTS[fold]["0"] + [1] * COUNTS[fold]["1"]
-        scores.append(float(log_loss(y, [p] * len(y))))
-    return scores
+GOOD = [0.3, 0.32, 0.28, 0.3, 0.31, 0.29]
 
 
-def test_the_average_rate_is_that_of_the_other_environments() -> None:
-    found = compare_with_average_rate(summary(row("EBER", [0.5] * 6)), record())
-    assert list(found.by_fold.values()) == pytest.approx(average())
-
-
-def test_a_table_of_noise_is_called_that() -> None:
-    noise = [a + d for a, d in zip(average(), [-0.03, 0.02, -0.02, 0.01, -0.02, 0.01], strict=True)]
-    given = summary(row("EBER", noise), row("ERM", [value + 0.01 for value in noise], p=0.5))
-    found = compare_with_average_rate(given, record())
-    assert use.badge(given, found) == use.Badge("Nothing better than the average rate", "bad")
-    assert "no method is significantly better" in use.reference(given, found)
+@pytest.mark.parametrize("leads", [True, False])
+def test_a_table_of_noise_is_called_that(leads: bool) -> None:
+    """Whether the row without a model leads, or is behind by no more than chance can do."""
+    behind = [value + 0.01 for value in GOOD]
+    rows = (
+        (row("No model", GOOD), row("EBER", behind, p=0.5))
+        if leads
+        else (row("EBER", GOOD), row("No model", behind, p=0.06))
+    )
+    given = summary(*rows)
+    assert use.badge(given) == use.Badge("Nothing better than the average rate", "bad")
+    assert "no method is significantly better" in use.reference(given)
+    assert f"NLL {0.3 if leads else 0.31:.3f}, and no" in use.reference(given), "of the row, not of another reckoning"
 
 
 def test_a_winner_and_a_tie_are_told_apart() -> None:
-    good = [a - 0.2 - 0.01 * j for j, a in enumerate(average())]
-    worse = [value + 0.1 for value in good]
+    worse, rate = [value + 0.1 for value in GOOD], row("No model", [0.6] * 6, p=0.002)
     for p, badge in ((0.001, "Clear winner"), (0.3, "Tie")):
-        given = summary(row("EBER", good), row("ERM", worse, p=p))
-        assert use.badge(given, compare_with_average_rate(given, record())).text == badge
+        given = summary(row("EBER", GOOD), row("ERM", worse, p=p), rate)
+        assert use.badge(given).text == badge
+        assert "NLL 0.600; EBER is significantly better (p = 0.002)" in use.reference(given)
+    assert "ERM, which is advised and cannot be told from it, has 0.400" in use.reference(given)
+    assert use.badge(summary(row("EBER", GOOD), rate)).text == "Better than the average rate"
+
+
+def test_without_the_row_of_no_model_nothing_is_said_of_the_average_rate() -> None:
+    """Methods chosen by name may leave it out: then the page says that it does not know."""
+    given = summary(row("EBER", GOOD), row("ERM", [value + 0.1 for value in GOOD], p=0.001))
+    assert use.badge(given).text == "Clear winner"
+    assert use.badge(summary(row("EBER", GOOD))).text == "Compared with nothing"
+    assert "better than giving everybody the average rate is not known: No model" in use.reference(given)
 
 
 def test_two_environments_are_not_enough() -> None:
-    given = summary(row("EBER", [0.1, 0.2]), row("ERM", [0.3, 0.4], p=0.01), folds=2)
-    found = compare_with_average_rate(given, record(FOLDS[:2]))
-    assert use.badge(given, found).text == "Not enough environments"
-    assert "cannot show" in use.reference(given, found)
+    given = summary(row("EBER", [0.1, 0.2]), row("No model", [0.3, 0.4], p=0.01), folds=2)
+    assert use.badge(given).text == "Not enough environments"
+    assert "cannot show" in use.reference(given)
 
 
 @pytest.mark.parametrize(

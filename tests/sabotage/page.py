@@ -60,10 +60,10 @@ SABOTAGES = (
         after='separators=(",", ":")))',
     ),
     Sabotage(
-        broken="Methods are not tested against the average rate, only compared with it.",
+        broken="Being ahead of the average rate is enough for the page, whatever the test says.",
         test="tests/report/test_use_answers.py::test_a_table_of_noise_is_called_that",
-        file="compare/average_rate.py",
-        before="p_values[row.method] = test.p_value",
-        after="p_values[row.method] = 0.0 if test.advantage > 0 else 1.0",
+        file="report/use_answers.py",
+        before="    if not summary.beats_no_model:\n",
+        after="    if summary.leader is summary.no_model:\n",
     ),
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from eber.compare.average_rate import compare_with_average_rate
 from eber.compare.column_summary import summarise_columns
 from eber.compare.record import ComparisonRecord
 from eber.compare.summary import ComparisonSummary
@@ -76,11 +75,10 @@ def write_comparison_page(
     advised = summary.recommended.method
     heads, lines = ranking(summary, PAGE_METRICS)
     fold_methods = shown_methods(summary)
-    average = compare_with_average_rate(summary, record)
     columns = summarise_columns(held.importance(advised))
     thresholds = _thresholds(held, record)
     said = {
-        "reference": use.reference(summary, average),
+        "reference": use.reference(summary),
         "expectation": answers.expectation(summary),
         "adaptation": use.adaptation(summary),
         "trust": answers.trust(held),
@@ -98,7 +96,7 @@ def write_comparison_page(
         choices=choices_by_method(chosen),
         fit_command=fit_command,
         sections={name: title for name, title in SECTIONS.items() if said.get(name) != ""},
-        badge=use.badge(summary, average),
+        badge=use.badge(summary),
         spelled={f"{metric.label} {metric.arrow}": metric.full_name for metric in METRICS.values()},
         summary=summary,
         metric=summary.metric,

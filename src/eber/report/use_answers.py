@@ -9,12 +9,12 @@ from typing import Literal
 
 import numpy as np
 
-from eber.compare.average_rate import AverageRate
 from eber.compare.column_summary import MIN_FOLDS, ColumnSummary, mean_interval
 from eber.compare.summary import ComparisonSummary, MethodSummary
 from eber.evaluation.wording import format_interval, format_signed, listed, p_with_sign
 from eber.io.text import count
 from eber.method.inference import entropy
+from eber.methods import NO_MODEL
 from eber.report.held_out import EBER, HeldOut
 from eber.report.thresholds import Counts, share, useful_range
 
@@ -36,38 +36,48 @@ class Badge:
     kind: Literal["good", "even", "bad"]
 
 
-def badge(summary: ComparisonSummary, average: AverageRate) -> Badge:
+def badge(summary: ComparisonSummary) -> Badge:
     """A clear winner, a tie, nothing better than the average rate, or too few environments to say."""
     if len(summary.folds) < MIN_FOLDS:
         return Badge("Not enough environments", "bad")
-    if not average.beaten_by:
+    if not summary.beats_no_model:
         return Badge("Nothing better than the average rate", "bad")
     if len(summary.rows) == 1:
+        return Badge("Compared with nothing", "even")
+    if all(row in (summary.leader, summary.no_model) for row in summary.rows):
         return Badge("Better than the average rate", "good")
     if summary.rivals:
         return Badge("Tie", "even")
     return Badge("Clear winner", "good")
 
 
-def reference(summary: ComparisonSummary, average: AverageRate) -> str:
+def reference(summary: ComparisonSummary) -> str:
     """Whether the advised method is better than saying the average rate to everybody."""
-    metric, advised = summary.metric, summary.recommended.method
-    if math.isnan(average.mean):
+    metric, leader, advised, average = summary.metric, summary.leader, summary.recommended, summary.no_model
+    if average is None:
+        return (
+            f"Whether {advised.method} is better than giving everybody the average rate is not known: {NO_MODEL}, the "
+            "share that each class has in the other environments, was not among the methods that were compared. Name "
+            "it too, and the answer stands here."
+        )
+    if math.isnan(average.means[metric.name]):
         return ""
     rate = (
-        "Without any method, the share that each class has in the other environments, given to every row alike, has "
-        f"{metric.label} {metric.format(average.mean)}"
+        "Without any method, the share that each class has in the other environments, given to every row alike "
+        f"({NO_MODEL} in the ranking), has {metric.label} {metric.format(average.means[metric.name])}"
     )
     if len(summary.folds) < MIN_FOLDS:
         return f"{rate}; {summary.held_out} cannot show whether a method is better."
-    if not average.beaten_by:
+    if not summary.beats_no_model or average.test is None:
         return (
             f"{rate}, and no method is significantly better: nothing here is known to predict a new environment better "
             "than its average rate."
         )
-    if advised in average.beaten_by:
-        return f"{rate}; {advised} is significantly better (p {p_with_sign(average.p_values[advised])})."
-    return f"{rate}. {listed(average.beaten_by)} {_is(average.beaten_by)} significantly better, {advised} is not."
+    better = f"{rate}; {leader.method} is significantly better (p {p_with_sign(average.test.p_corrected)})"
+    if advised is leader:
+        return f"{better}."
+    own = metric.format(advised.means[metric.name])
+    return f"{better}. {advised.method}, which is advised and cannot be told from it, has {own}."
 
 
 def action(counts: Sequence[Counts], method: str, event: str, percent: int) -> str:
@@ -178,7 +188,3 @@ def _gains(plain: MethodSummary, adapted: MethodSummary, summary: ComparisonSumm
         if fold in plain.by_fold
     ]
     return [gain for gain in gains if not math.isnan(gain)]
-
-
-def _is(names: Sequence[str]) -> str:
-    return "is" if len(names) == 1 else "are"
