@@ -8,7 +8,17 @@ from typing import Annotated
 
 import typer
 
-from eber.cli.options import Address, BackendName, Encoding, Query, Sheet, TablePath, backend_named, columns_named
+from eber.cli.options import (
+    Address,
+    BackendName,
+    Encoding,
+    Query,
+    Sheet,
+    TablePath,
+    backend_named,
+    columns_named,
+    stopped_by_the_user,
+)
 from eber.io.text import count, printable
 
 
@@ -45,14 +55,19 @@ def predict(
     from eber.exceptions import AdaptationWarning
     from eber.tables.prediction import is_folder_of_outputs
     from eber.workflow.fitting import load_model
-    from eber.workflow.predicting import predict_folder
+    from eber.workflow.interruption import saying_what_is_kept
+    from eber.workflow.predicting import kept_predictions, predict_folder
 
     reading = {"sheet": sheet, "query": query, "encoding": encoding}
     place, file_by_file = backend_named(backend, address), is_folder_of_outputs(table, out)
     if not file_by_file and (place != "processes" or jobs > 1):
         raise ValueError("--backend and --jobs are for a folder of Parquet files that is predicted into a folder.")
-    loaded = load_model(model)
-    with warnings.catch_warnings():
+    with (
+        stopped_by_the_user(),
+        saying_what_is_kept(_say, lambda: kept_predictions(table, out, file_by_file=file_by_file)),
+        warnings.catch_warnings(),
+    ):
+        loaded = load_model(model)
         warnings.simplefilter("ignore", AdaptationWarning)  # the remarks below say it
         kept = columns_named(keep, table, reading)
         if file_by_file:
@@ -63,3 +78,7 @@ def predict(
         typer.echo(printable(line))
     files = f" in {count(predictions.report.files, 'file')}" if file_by_file else ""
     typer.echo(f"{out}: predictions for {count(len(predictions), 'row')}{files}.")
+
+
+def _say(sentence: str) -> None:
+    typer.echo(printable(sentence), err=True)

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eber.cli.options import METHODS_HELP, Address, BackendName, backend_named, names_in, terminal, typed
+from eber.cli.options import (
+    METHODS_HELP,
+    Address,
+    BackendName,
+    backend_named,
+    names_in,
+    stopped_by_the_user,
+    terminal,
+    typed,
+)
 from eber.experiments.registry import EXPERIMENTS
 
 if TYPE_CHECKING:
@@ -98,16 +107,17 @@ def reproduce(
         "progress": True,
         "command": typed(),
     }
-    if name == ALL:
-        finished = reproduce_all(**options)
-    else:
-        finished = iter([reproduce_one(name, methods=names_in(methods), settings=names_in(settings), **options)])
     statuses = []
-    for reproduction in finished:
-        show(reproduction)
-        statuses.append(reproduction.exit_status)
-        if reproduction.run is not None and reproduction.run.interrupted:
-            break
+    with stopped_by_the_user():
+        if name == ALL:
+            finished = reproduce_all(**options)
+        else:
+            finished = iter([reproduce_one(name, methods=names_in(methods), settings=names_in(settings), **options)])
+        for reproduction in finished:
+            show(reproduction)
+            statuses.append(reproduction.exit_status)
+            if reproduction.run is not None and reproduction.run.interrupted:
+                break
     raise typer.Exit(max(statuses))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import glob
+import itertools
 import os
 import re
 import secrets
@@ -75,6 +76,23 @@ def replacing(path: Path) -> Iterator[Path]:
         raise
     if os.name != "nt":  # a folder cannot be opened there
         _sync(path.parent)  # so that the renaming itself survives a loss of power
+
+
+@contextlib.contextmanager
+def leaving_no_empty_folder(folder: Path) -> Iterator[None]:
+    """Should the block end otherwise than well, remove the folder and those above it that are new and empty.
+
+    Of a folder that was not there before, empty ones within it go as well.
+    """
+    missing = list(itertools.takewhile(lambda place: not place.exists(), (folder, *folder.parents)))
+    try:
+        yield
+    except BaseException:
+        within = sorted(filter(Path.is_dir, folder.rglob("*")), reverse=True) if missing else []  # the deepest first
+        for place in (*within, *missing):
+            with contextlib.suppress(OSError):  # it holds something, or was never made
+                place.rmdir()
+        raise
 
 
 def sweep_temporaries(path: Path) -> None:

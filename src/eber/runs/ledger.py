@@ -23,6 +23,8 @@ from eber.io.files import lock, sweep_temporaries, write_atomically
 from eber.leaks.findings import LeakFinding
 from eber.runs.cell import Cell, CellResult
 
+CELLS_FOLDER = "cells"
+"""Where an output folder keeps its finished cells."""
 CELL_FORMAT, CELL_VERSION = "eber-cell", 1
 COMPUTED_AGAIN = "It is computed again."
 
@@ -70,7 +72,7 @@ class Ledger:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._cells = folder / "cells"
+        self._cells = folder / CELLS_FOLDER
         self._cells.mkdir(parents=True, exist_ok=True)
 
     def path(self, cell: Cell) -> Path:

@@ -57,6 +57,11 @@ class RunSummary:
     interrupted: bool = False
 
     @property
+    def nothing_finished(self) -> bool:
+        """Whether it was ended before there was anything to tell."""
+        return self.interrupted and not self.computed + self.reused
+
+    @property
     def exit_status(self) -> int:
         """Zero only when every cell is finished."""
         return _INTERRUPTED_STATUS if self.interrupted else int(bool(self.failures))
@@ -98,7 +103,8 @@ def run(
     Returns
     -------
     RunSummary
-        Also when cells failed or Ctrl-C came: see its `exit_status`.
+        Also when cells failed or Ctrl-C came: see its `exit_status`. Where Ctrl-C came before a cell was finished,
+        KeyboardInterrupt is passed on: there is nothing to write.
     """
     if jobs < 1:
         raise ValueError(f"A run needs at least one job; got {jobs}.")
@@ -110,6 +116,8 @@ def run(
     ledger = Ledger(out)
     session = _Session(experiment, ledger, cells, jobs, backend, progress or progress_on())
     summary = session.run()
+    if summary.nothing_finished:
+        raise KeyboardInterrupt
     with writing_outputs(out):  # so that the tables and their description are of the same run
         experiment = _with_earlier_methods(experiment, out)
         tables = write_tables(experiment, ledger, overrides, cells[0].data)
@@ -181,7 +189,9 @@ class _Session:
             interrupted = True
         finally:
             self._progress.end()
-        if interrupted:
+        good = (cell for cell in self._cells if str(cell) not in self._failures)
+        finished = sum(self._ledger.path(cell).exists() for cell in good)
+        if interrupted and finished:
             self._progress.note("Stopped. Nothing that was finished is lost: the same command goes on from here.")
         if self._warned:
             self._progress.note(f"{self._warned} of {self._computed} cells gave warnings: see {WARNINGS_FILE}.")
@@ -190,8 +200,6 @@ class _Session:
                 f"{len(self._failures)} of {len(self._cells)} cells failed; the same command tries them again. "
                 f"Tracebacks are in {self._ledger.folder / FAILURES_FOLDER}."
             )
-        good = (cell for cell in self._cells if str(cell) not in self._failures)
-        finished = sum(self._ledger.path(cell).exists() for cell in good)
         return RunSummary(self._computed, finished - self._computed, self._failures, interrupted)
 
     def _is_finished(self, cell: Cell) -> bool:

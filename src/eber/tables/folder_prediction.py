@@ -6,6 +6,7 @@ Each file is a task of its own, which any process or machine that sees both fold
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ import numpy as np
 import eber
 from eber.estimators import EBERClassifier
 from eber.io.checksummed_json import encode_checksummed, read_checksummed
-from eber.io.files import write_atomically
+from eber.io.files import sole_writer, sweep_temporaries, write_atomically
 from eber.io.text import count
 from eber.tables.files import open_table
 from eber.tables.model_folder import TableModel
@@ -71,8 +72,7 @@ class FolderTask:
 
     def predict(self, part: Path) -> dict[str, Any]:
         """Predict one file, unless that is done; what there is to know about its rows, as plain data."""
-        relative = part.relative_to(self.folder)
-        out, done = self.out / relative, self.out / DONE_FOLDER / f"{relative}.json"
+        out, done = _outputs(part, self.folder, self.out)
         made_of = {
             "version": eber.__version__,
             "input": _digest(part),
@@ -89,6 +89,28 @@ class FolderTask:
         content = {"made_of": made_of, "output": _digest(out), "counts": counts}
         write_atomically(done, encode_checksummed(content, DONE_FORMAT, DONE_VERSION))
         return {**counts, "done_before": False}
+
+
+def _outputs(part: Path, folder: Path, out: Path) -> tuple[Path, Path]:
+    """Where the predictions of a file go, and what says that they are done."""
+    relative = part.relative_to(folder)
+    return out / relative, out / DONE_FOLDER / f"{relative}.json"
+
+
+def files_done(folder: Path, out: Path) -> tuple[int, int]:
+    """How many files of a folder have their predictions, and how many there are."""
+    outputs = [_outputs(part, folder, out) for part in open_table(folder).parts]
+    return sum(predictions.is_file() and done.is_file() for predictions, done in outputs), len(outputs)
+
+
+def sweep_unfinished(folder: Path, out: Path) -> None:
+    """Remove what processes that were ended left of files that they had begun; those that others are at stay."""
+    for part in open_table(folder).parts:
+        predictions, done = _outputs(part, folder, out)
+        if predictions.parent.is_dir():
+            with contextlib.suppress(BlockingIOError), sole_writer(predictions):
+                if done.parent.is_dir():
+                    sweep_temporaries(done)
 
 
 def one_after_the_other(function: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[tuple[Any, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from eber.estimators import EBERClassifier
 from eber.estimators.explanation import answer_columns
-from eber.io.files import replacing, sole_writer
+from eber.io.files import leaving_no_empty_folder, replacing, sole_writer
 from eber.io.spreadsheet_text import escape_formulas
 from eber.tables.columns import find_limits
 from eber.tables.files import BATCH_ROWS, PARQUET_SUFFIXES, TableFile, open_table, unique_names
@@ -96,8 +97,7 @@ def predict_file(
     if is_path(table) and out.resolve() == Path(table).resolve():
         raise ValueError(f"{out} is the file to be predicted; give another name for the predictions.")
     report, batches = _predict_batches(model, _open(model, table, reading), keep, adapt, random_state)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with sole_writer(out), replacing(out) as temporary:
+    with leaving_no_empty_folder(out.parent), _only_writer(out) as temporary:
         writer = None
         try:
             for answers in batches:
@@ -111,6 +111,14 @@ def predict_file(
             if writer is not None:
                 writer.close()
     return report
+
+
+@contextlib.contextmanager
+def _only_writer(path: Path) -> Iterator[Path]:
+    """A name to write a file to that nobody else writes, in a folder that is made for it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with sole_writer(path), replacing(path) as temporary:
+        yield temporary
 
 
 def _open(model: TableModel, table: Any, reading: Reading) -> TableFile:

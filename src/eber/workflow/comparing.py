@@ -39,6 +39,7 @@ from eber.workflow.arguments import (
     whole_number,
 )
 from eber.workflow.fitting import check_savable
+from eber.workflow.interruption import saying_what_is_kept
 from eber.workflow.table_comparison import TableComparison
 
 MODEL_FOLDER = "model"
@@ -188,19 +189,18 @@ def compare_table(
     with writing_outputs(folder):
         rows = file.source or _keep_rows(file, folder)
         record.save(folder)
-    summary = run(
-        record.experiment,
-        out=folder,
-        seeds=seeds,
-        methods=chosen,
-        data_dir=rows,
-        jobs=jobs,
-        backend=backend,
-        progress=listener,
-        command=command or call,
-    )
-    if summary.interrupted and not summary.computed + summary.reused:
-        raise KeyboardInterrupt  # there is nothing to report
+    with saying_what_is_kept(listener.note, lambda: "Nothing was finished yet: the same command begins again."):
+        summary = run(
+            record.experiment,
+            out=folder,
+            seeds=seeds,
+            methods=chosen,
+            data_dir=rows,
+            jobs=jobs,
+            backend=backend,
+            progress=listener,
+            command=command or call,
+        )
     return reported_comparison(folder, record, summary)
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from eber.io.files import leaving_no_empty_folder
+from eber.io.text import count
 from eber.runs.backends import Failure, check_backend, open_backend
 from eber.runs.travelling import Luggage, pack
 from eber.tables import folder_prediction
@@ -63,13 +65,26 @@ def predict_folder(
             return folder_prediction.one_after_the_other(function, tasks)
         return _on_backend(backend, jobs, function, tasks)
 
-    # As absolute paths: a process elsewhere has another working folder.
-    return replace(
-        folder_prediction.predict_folder(
-            model, folder.absolute(), out.absolute(), keep=tuple(names_of(keep, "keep")), adapt=adapt, each=each
-        ),
-        path=out,
-    )
+    with leaving_no_empty_folder(out):
+        try:
+            # As absolute paths: a process elsewhere has another working folder.
+            predictions = folder_prediction.predict_folder(
+                model, folder.absolute(), out.absolute(), keep=tuple(names_of(keep, "keep")), adapt=adapt, each=each
+            )
+        except KeyboardInterrupt:  # which ends processes wherever they are
+            folder_prediction.sweep_unfinished(folder, out)
+            raise
+    return replace(predictions, path=out)
+
+
+def kept_predictions(table: Path, out: Path, *, file_by_file: bool) -> str:
+    """What there is of predictions that Ctrl-C ended, and how to go on, in a sentence."""
+    if not file_by_file:
+        kept = f"{out} is as it was" if out.exists() else "Nothing was written"
+        return f"{kept}: the same command begins again."
+    done, files = folder_prediction.files_done(table, out)
+    kept = f"{out} keeps {done} of {count(files, 'file')}" if done else "Nothing was written"
+    return f"{kept}: the same command {'does the others' if done else 'begins again'}."
 
 
 @dataclass(frozen=True)

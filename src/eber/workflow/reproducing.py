@@ -8,15 +8,19 @@ from typing import Any
 
 from eber.datasets.fetch import default_data_dir
 from eber.experiments.registry import EXPERIMENTS, find_experiment
+from eber.io.files import leaving_no_empty_folder
+from eber.io.text import count
 from eber.report.page import write_report
 from eber.runs.backends import check_backend
 from eber.runs.holdouts import hold_out_settings
+from eber.runs.ledger import CELLS_FOLDER
 from eber.runs.progress import Progress
 from eber.runs.results import load_results
 from eber.runs.runner import RunSummary, run, writing_outputs
 from eber.runs.spec import Experiment
 from eber.workflow.arguments import RESULTS, as_progress, call_text, names_of, whole_number
 from eber.workflow.claiming import ALL, write_index
+from eber.workflow.interruption import saying_what_is_kept
 from eber.workflow.reproduction import Reproduction
 
 
@@ -80,7 +84,8 @@ def reproduce(
     Returns
     -------
     Reproduction
-        Our tables beside the paper's; also when some cells failed: see its `failures` and `exit_status`.
+        Our tables beside the paper's; also when some cells failed, or Ctrl-C came when others were finished: see its
+        `failures` and `exit_status`. Where none was finished, KeyboardInterrupt is passed on.
     """
     if settings and (sensitivity or all_holdouts):
         raise ValueError("Give either settings or sensitivity and all_holdouts, not both.")
@@ -207,20 +212,30 @@ def _reproduce(
     progress: bool | Progress,
     command: str,
 ) -> Reproduction:
-    summary = run(
-        experiment,
-        out=folder,
-        seeds=seeds,
-        methods=methods,
-        settings=settings,
-        overrides=parameters,
-        data_dir=data,
-        jobs=jobs,
-        backend=backend,
-        progress=as_progress(progress),
-        command=command,
-    )
-    return reported_reproduction(experiment, folder, summary)
+    listener = as_progress(progress)
+    with saying_what_is_kept(listener.note, lambda: _kept(folder)), leaving_no_empty_folder(folder / CELLS_FOLDER):
+        summary = run(
+            experiment,
+            out=folder,
+            seeds=seeds,
+            methods=methods,
+            settings=settings,
+            overrides=parameters,
+            data_dir=data,
+            jobs=jobs,
+            backend=backend,
+            progress=listener,
+            command=command,
+        )
+        return reported_reproduction(experiment, folder, summary)
+
+
+def _kept(folder: Path) -> str:
+    """What an output folder holds when a run was ended before its report was written."""
+    finished = len(list((folder / CELLS_FOLDER).glob("*.json")))
+    if not finished:
+        return f"{folder} is as it was." if folder.exists() else "Nothing was written."
+    return f"{folder} keeps {count(finished, 'finished result')}: the same command goes on from here."
 
 
 def _data_folder(experiments: list[Experiment], data: str | Path | None) -> Path | None:
