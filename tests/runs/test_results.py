@@ -249,3 +249,28 @@ def test_the_caption_says_on_whose_rows_weights_were_chosen(results: Results) ->
     experiment = dataclasses.replace(TOY, weights_chosen_on=PARAMETRIC.weights_chosen_on)
     text = caption(summarise(dataclasses.replace(results, experiment=experiment, cells=cells))[0])
     assert "Penalty weights chosen on 12 validation environments, by seed: IRM 10." in text
+
+
+def test_no_model_and_tuned_rows_leave_the_tests_of_the_methods_as_they_are(results: Results) -> None:
+    """The family of the methods' tests is theirs alone; tuned rows are a family of their own, no model is in none."""
+    rng = np.random.default_rng(3)
+    eber = rng.normal(0.3, 0.02, 6)
+    values = {"EBER": eber, "ERM": eber + rng.normal(0.02, 0.02, 6), "V_REx": eber + rng.normal(0.03, 0.02, 6)}
+    further = {"No model": eber + 0.4, "EBER tuned": eber - 0.1, "ERM tuned": eber - 0.1 + rng.normal(0.02, 0.02, 6)}
+    more = dataclasses.replace(TOY, floor=("No model",), tuned={"EBER": "EBER tuned", "ERM": "ERM tuned"})
+    plain = with_scores(results, TOY, **{name: list(own) for name, own in values.items()})
+    full = with_scores(results, more, **{name: list(own) for name, own in (values | further).items()})
+    by_label = {row.label: row for row in full.rows}
+    for row in plain.rows:
+        assert by_label[row.label].comparison == row.comparison
+    assert by_label["No model"].comparison is None
+    comparison = by_label["ERM tuned"].comparison
+    assert comparison is not None
+    expected = stats.ttest_rel(further["EBER tuned"], further["ERM tuned"], alternative="less").pvalue
+    assert comparison.p_corrected == pytest.approx(expected), "one test needs no correction"
+    assert full.best("nll") == plain.best("nll"), "neither competes with the methods"
+    assert [row.role for row in full.rows] == ["method"] * 3 + ["floor"] + ["tuned"] * 2
+    assert "of EBER against each method and of EBER tuned against each tuned one" in caption(full)
+    assert "EBER tuned against" not in caption(plain)
+    assert verdict(full).startswith(verdict(plain))
+    assert "ERM tuned" in verdict(full).removeprefix(verdict(plain))

@@ -43,11 +43,11 @@ SABOTAGES = (
         broken="`reproduce` begins by removing the cells of an earlier run.",
         test="tests/trust/test_killed_commands.py::test_a_killed_run_goes_on_where_it_was[reproduce]",
         file="workflow/reproducing.py",
-        before="    summary = run(\n",
+        before="        summary = run(\n",
         after="""\
-    for earlier in folder.rglob("*.json"):
-        earlier.unlink()
-    summary = run(
+        for earlier in folder.rglob("*.json"):
+            earlier.unlink()
+        summary = run(
 """,
     ),
     Sabotage(

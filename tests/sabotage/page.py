@@ -66,4 +66,11 @@ SABOTAGES = (
         before="    if not summary.beats_no_model:\n",
         after="    if summary.leader is summary.no_model:\n",
     ),
+    Sabotage(
+        broken="Without the row of no model, every method counts as better than it.",
+        test="tests/report/test_use_answers.py::test_without_the_row_of_no_model_nothing_is_said_of_the_average_rate",
+        file="report/use_answers.py",
+        before="    if average is None:\n        return (",
+        after="    if average is None:\n        return f'{leader.method} is significantly better.' or (",
+    ),
 )

@@ -23,8 +23,8 @@ SABOTAGES = (
         broken="A comparison in Python takes a seed too many.",
         test="tests/workflow/test_compare_table.py::test_the_scores_are_the_command_s_to_the_bit[str]",
         file="workflow/comparing.py",
-        before="        out=folder,\n        seeds=seeds,\n",
-        after="        out=folder,\n        seeds=seeds + (not command),\n",
+        before="            out=folder,\n            seeds=seeds,\n",
+        after="            out=folder,\n            seeds=seeds + (not command),\n",
     ),
     Sabotage(
         broken="The rows of an earlier frame are compared in place of those that were given.",
