@@ -141,8 +141,8 @@ SABOTAGES = (
         broken="Earlier predictions are removed before the new ones are there.",
         test="tests/trust/test_broken_writes.py::test_predictions_are_whole_or_not_there",
         file="tables/prediction.py",
-        before="    out.parent.mkdir(parents=True, exist_ok=True)\n",
-        after="    out.parent.mkdir(parents=True, exist_ok=True)\n    out.unlink(missing_ok=True)\n",
+        before="    path.parent.mkdir(parents=True, exist_ok=True)\n",
+        after="    path.parent.mkdir(parents=True, exist_ok=True)\n    path.unlink(missing_ok=True)\n",
     ),
     Sabotage(
         broken="The file that says that a cell is finished is written in place.",
