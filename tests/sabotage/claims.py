@@ -77,4 +77,11 @@ SABOTAGES = (
         before="if fewest < FEW_SEEDS else",
         after="if fewest < 2 else",
     ),
+    Sabotage(
+        broken="Claims of the paper are judged over methods that a run added.",
+        test="tests/experiments/claims/test_judges.py::test_methods_that_a_run_added_have_no_part_in_a_claim",
+        file="experiments/claims/evidence.py",
+        before="if name not in added]",
+        after="]",
+    ),
 )

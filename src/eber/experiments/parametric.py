@@ -60,6 +60,9 @@ LONG = "50 epochs"
 """Five times as long as the paper trains: a flexible decoder needs it."""
 PLAIN = "EBER in the paper's plain form"
 PLAIN_ALGORITHM, PLAIN_DECOMPOSED = f"{PLAIN} as Algorithm 1", f"{PLAIN} decomposed"
+PLAIN_RELU = f"{PLAIN} with one more ReLU layer"
+ONE_MORE_LAYER = {"hidden_dims": (16, 32)}
+"""The paper's extractor with a ReLU layer more than its text has."""
 
 VARIANTS: dict[str, Callable[[ParametricOracle], dict[str, Any]]] = {
     "EBER 4: oracle weights": oracle_weights,
@@ -74,6 +77,7 @@ VARIANTS: dict[str, Callable[[ParametricOracle], dict[str, Any]]] = {
     PLAIN: lambda oracle: dict(PAPER_FORM),
     PLAIN_ALGORITHM: lambda oracle: {**PAPER_FORM, "objective": "algorithm"},
     PLAIN_DECOMPOSED: lambda oracle: {**PAPER_FORM, "objective": "decomposed"},
+    PLAIN_RELU: lambda oracle: {**PAPER_FORM, **ONE_MORE_LAYER},
 }
 """EBER with something replaced: the paper's variants that need a fit of their own, then our own ablations."""
 

@@ -56,8 +56,12 @@ class Evidence:
         return self._enough(dict(zip(rows["seed"].astype(int), rows["seconds"], strict=True)), setting, method)
 
     def against(self, setting: str, reference: str, metric: str) -> Mapping[str, Comparison]:
-        """The reference against every other method of the table, paired by seed and corrected over them."""
-        methods = self.results.experiment.methods
+        """The reference against every other method of the paper's table, paired by seed and corrected over them.
+
+        Methods that a run added are no part of it: the paper claims nothing of them.
+        """
+        added = {method.name for method in self.results.experiment.added_methods}
+        methods = [name for name in self.results.experiment.methods if name not in added]
         scores = {method: self.by_seed(setting, method, metric) for method in methods}
         return compare_with_reference(scores, reference, higher_is_better=bool(find_metric(metric).higher_is_better))
 

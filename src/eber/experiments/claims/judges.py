@@ -1,4 +1,5 @@
-"""Rules by which a claim is held against our results. Each is stated in its docstring.
+"""Rules by which a claim is held against our results. Each is stated in its docstring, and so is whether it was changed
+after results were seen.
 
 Here are those that several experiments share; `simulation_judges` has those of the two simulations with known answers,
 `measured` those that need no run.
@@ -25,6 +26,9 @@ from eber.runs.cell import PENALTY_WEIGHT
 EBER = "EBER"
 CONSISTENTLY = 0.9
 """Share of rows on which a method that is called consistently right would have to be right."""
+
+MEANINGFUL = 0.01
+"""A difference in NLL or AUROC that is no larger makes no meaningful difference."""
 
 Judge = Callable[[Evidence], Finding]
 
@@ -155,7 +159,14 @@ def no_method_is_right_consistently(setting: str, where_eber_is: Literal["right"
 
 
 def no_environment_loss_needed(setting: str, metric: str) -> Judge:
-    """Confirmed: the 95 % interval of the difference with and without an environment loss holds zero."""
+    """Confirmed: the 95 % interval of the difference with and without an environment loss holds zero and no more than
+    `MEANINGFUL` on either side.
+
+    With a condition: it holds zero, but larger differences as well. Not confirmed: it does not hold zero.
+
+    This rule was changed after results of few seeds were seen, though not with a look at them: at first an interval of
+    any width that held zero was enough, so that fewer seeds made a confirmation easier.
+    """
 
     def judge(evidence: Evidence) -> Finding:
         own = evidence.by_seed(setting, EBER, metric)
@@ -165,9 +176,10 @@ def no_environment_loss_needed(setting: str, metric: str) -> Judge:
         if len(difference) < 2 or np.ptp(difference) == 0:
             raise MissingEvidence(f"fewer than two seeds have both in the setting {setting!r}")
         interval = stats.ttest_1samp(difference, 0.0).confidence_interval(0.95)
+        small = max(-interval.low, interval.high) <= MEANINGFUL
         holds = interval.low <= 0 <= interval.high
         return Finding(
-            Verdict.CONFIRMED if holds else Verdict.NOT_CONFIRMED,
+            (Verdict.CONFIRMED if small else Verdict.CONDITIONAL) if holds else Verdict.NOT_CONFIRMED,
             f"with {shown(own, metric)}, without {shown(without, metric)}",
             f"{len(common)} seeds; difference {format_interval(interval.low, interval.high)} (95 % interval)",
         )
