@@ -22,6 +22,7 @@ from eber.experiments.tuned_rows import TUNED, tuned_candidates
 from eber.methods import NO_MODEL, paper_methods
 from eber.runs.cell import MAIN
 from eber.runs.joint_fits import run_alone
+from eber.tuning.grids import default_candidates
 from eber.tuning.search import EnvironmentSearch
 from eber.workflow.reproducing import reproduce
 from tests.experiments.test_data_experiments import (
@@ -87,14 +88,11 @@ def test_a_tuned_row_is_a_search_that_prepares_in_each_fold(method: str, tmp_pat
 def test_what_a_method_s_own_row_may_have_is_among_the_candidates(method: str) -> None:
     """Tuning begins at the fixed settings, with every penalty weight of the experiment, and all may be wider."""
     own = build_classifier(method, {"featurizer": "mlp", "hidden_dims": (4,)}, PARAMETERS)
-    candidates = tuned_candidates(method, own, PARAMETERS["penalty_weights"])
-    weights = {candidate.get("penalty_weight") for candidate in candidates if candidate["weight_decay"] == 0}
-    assert weights == ({None} if method in ("EBER", "ERM") else set(PARAMETERS["penalty_weights"]))
-    for weight in weights:
-        of_weight = [candidate for candidate in candidates if candidate.get("penalty_weight") == weight]
-        assert any("hidden_dims" not in own and own["weight_decay"] == 0 for own in of_weight)
-        assert any(own.get("hidden_dims") == (64, 64) for own in of_weight)
-        assert any(own["weight_decay"] > 0 for own in of_weight)
+    shared = default_candidates(own)
+    assert {"weight_decay": 0.0} in shared, "the method as it is"
+    weights = PARAMETERS["penalty_weights"] if method in ("IRM", "V-REx", "Fishr") else (None,)
+    expected = [own if weight is None else {**own, "penalty_weight": weight} for weight in weights for own in shared]
+    assert tuned_candidates(method, own, PARAMETERS["penalty_weights"]) == expected
 
 
 def test_two_training_environments_are_tuned_on_left_out_rows_and_that_is_said(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from eber.methods import find_method, paper_methods
 from eber.model_selection import subsample
 from eber.runs.fitting import FitOutcome, FitRequest, FittedMethod, Preparation, Steps
 from eber.runs.tuning_words import RULE, SETTINGS
-from eber.tuning.grids import PENALISED_DECAYS, Candidate, default_candidates
+from eber.tuning.grids import Candidate, default_candidates
 from eber.tuning.left_out import choose_folds, judged_units, kept_candidates, losses
 from eber.tuning.search import MAX_FOLDS
 
@@ -64,13 +64,12 @@ class TunedFit:
 def tuned_candidates(method: str, estimator: Any, weights: Sequence[float]) -> list[Candidate]:
     """The settings that are tried: the default ones for the estimator's network, each with every penalty weight.
 
-    As many weights ask for fewer decays, `PENALISED_DECAYS`. What the method's own row has is always among them.
+    So no method has a decay or a width that another has not; what its own row has is always among them.
     """
     candidates, parameter = default_candidates(estimator), find_method(method).penalty_parameter
     if not parameter:
         return candidates
-    fewer = [candidate for candidate in candidates if candidate["weight_decay"] in PENALISED_DECAYS]
-    return [{parameter: weight, **candidate} for weight in weights for candidate in fewer]
+    return [{parameter: weight, **candidate} for weight in weights for candidate in candidates]
 
 
 def fit_tuned(
