@@ -147,6 +147,18 @@ def test_a_file_that_changes_during_a_cell_gives_no_result(moment: str, tmp_path
         run_alone(task.run(cell))
 
 
+def test_a_figure_is_not_drawn_from_other_data_than_its_results_are_of(tmp_path: Path) -> None:
+    cell = toy_cell("ERM", {**TOY_PARAMETERS, "poison": False}, tmp_path)
+    experiment = SimpleNamespace(resolve=lambda setting, overrides: cell.parameters)
+    run_of = {"data_dir": str(tmp_path), "data": cell.data, "overrides": {}}
+    results: Any = SimpleNamespace(run=run_of, experiment=experiment)
+    train, _ = TOY_TASK.read_again(results, "s")
+    np.testing.assert_array_equal(train.X, toy_split(cell.parameters, tmp_path, 0)[0].X)
+    (tmp_path / "rows.csv").write_text("other rows")
+    with pytest.raises(ValueError, match="changed after its results were computed"):
+        TOY_TASK.read_again(results, "s")
+
+
 def test_a_task_without_a_data_folder_says_so() -> None:
     with pytest.raises(ValueError, match="'toy' reads data files"):
         run_alone(TOY_TASK.run(Cell("toy", "s", "ERM", 0, TOY_PARAMETERS)))

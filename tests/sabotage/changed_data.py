@@ -46,14 +46,14 @@ SABOTAGES = (
         broken="Content is compared once, and whatever happens to the files later goes unseen.",
         test="tests/trust/test_changed_data.py::test_files_of_an_experiment_that_change_while_it_runs_give_no_scores",
         file="experiments/data_files.py",
-        before="if self.traces(data_dir) != _verified_traces(self, data_dir, fingerprint):",
-        after="if not _verified_traces(self, data_dir, fingerprint):",
+        before="if self.traces(data_dir) != _verified_traces(self, data_dir, fingerprint, when):",
+        after="if not _verified_traces(self, data_dir, fingerprint, when):",
     ),
     Sabotage(
         broken="Only the content as it is now is compared, not what it was in between.",
         test="tests/trust/test_changed_data.py::test_files_of_an_experiment_that_change_while_it_runs_give_no_scores",
         file="experiments/data_files.py",
-        before="if self.traces(data_dir) != _verified_traces(self, data_dir, fingerprint):",
+        before="if self.traces(data_dir) != _verified_traces(self, data_dir, fingerprint, when):",
         after="if self.fingerprint(data_dir) != fingerprint:",
     ),
     Sabotage(
@@ -65,5 +65,13 @@ SABOTAGES = (
         self.files.require_unchanged(cell.data_dir, cell.data)
 """,
         after="        result = yield from self._compute(cell, cell.data_dir)\n",
+    ),
+    Sabotage(
+        broken="Figures are drawn from whatever lies in the data folder.",
+        test="tests/experiments/test_data_experiments.py::"
+        "test_a_figure_is_not_drawn_from_other_data_than_its_results_are_of",
+        file="experiments/data_task.py",
+        before='data_dir, data = Path(results.run["data_dir"]), results.run["data"]\n',
+        after='data_dir = Path(results.run["data_dir"])\n        data = self.files.fingerprint(data_dir)\n',
     ),
 )

@@ -11,6 +11,8 @@ from eber.datasets.checks import dataset_folder
 
 _BLOCK = 2**20
 
+WHILE_RUNNING, SINCE_THE_RUN = "while the experiment ran", "after its results were computed"
+
 Traces = tuple[tuple[int, ...], ...]
 """What the file system notes of each file and folder. It changes with every write, renaming or replacement, and nobody
 can put back the time of the last change."""
@@ -65,31 +67,39 @@ class DataFiles:
         noted = [path.stat() for path in (*paths, *sorted(folders))] + [link.lstat() for link in sorted(links)]
         return tuple((s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for s in noted)
 
-    def require_unchanged(self, data_dir: Path, fingerprint: str) -> None:
+    def require_unchanged(self, data_dir: Path, fingerprint: str, when: str = WHILE_RUNNING) -> None:
         """Refuse files that are not, or were for a while not, those that a run was planned for.
 
         Called before files are read and again when results are at hand. The first call in a process compares their
         content, all calls their traces: what a process has read in between, and may keep, is then of that content.
 
+        Parameters
+        ----------
+        data_dir : Path
+        fingerprint : str
+            Of the content that the run was planned for.
+        when : str
+            For the error: when they must have changed.
+
         Raises
         ------
         ValueError
         """
-        if self.traces(data_dir) != _verified_traces(self, data_dir, fingerprint):
-            raise _changed(self, data_dir)
+        if self.traces(data_dir) != _verified_traces(self, data_dir, fingerprint, when):
+            raise _changed(self, data_dir, when)
 
 
 @cache
-def _verified_traces(files: DataFiles, data_dir: Path, fingerprint: str) -> Traces:
+def _verified_traces(files: DataFiles, data_dir: Path, fingerprint: str, when: str) -> Traces:
     """The traces of files whose content was seen to have a fingerprint."""
     traces = files.traces(data_dir)
     if files.fingerprint(data_dir) != fingerprint or files.traces(data_dir) != traces:
-        raise _changed(files, data_dir)
+        raise _changed(files, data_dir, when)
     return traces
 
 
-def _changed(files: DataFiles, data_dir: Path) -> ValueError:
+def _changed(files: DataFiles, data_dir: Path, when: str) -> ValueError:
     return ValueError(
-        f"{dataset_folder(data_dir, files.folder)} changed while the experiment ran: its files are not those that the "
-        "run was planned for. Give the command again once nobody writes to it."
+        f"{dataset_folder(data_dir, files.folder)} changed {when}: its files are not those that the run was planned "
+        "for. Give the command again once nobody writes to it."
     )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from eber.datasets.base import MultiEnvironmentData
 from eber.estimators import PAPER_FORM, EBERClassifier, ERMClassifier
 from eber.evaluation.metrics import score
-from eber.experiments.data_files import DataFiles
+from eber.experiments.data_files import SINCE_THE_RUN, DataFiles
 from eber.experiments.parametric import ERM_SAME_RECIPE
 from eber.experiments.penalty_grids import OWN_GRIDS, penalty_grid
 from eber.experiments.tuned_rows import TUNED, fit_tuned, tuned_candidates
@@ -23,6 +23,7 @@ from eber.methods import find_method
 from eber.model_selection import find_rule
 from eber.runs.cell import ADAPTED, LEAKED_ROWS, MAIN, PENALTY_WEIGHT, Cell, CellResult
 from eber.runs.fitting import FittedMethod, Preparation, Steps, WeightSearch, fit, unchanged
+from eber.runs.results import Results
 
 WITHOUT_ENVIRONMENT_LOSS = {"env_loss_weight": 0.0}
 AS_THEOREM_1 = {**WITHOUT_ENVIRONMENT_LOSS, "objective": "decomposed"}
@@ -125,6 +126,14 @@ class DataTask:
         result = yield from self._compute(cell, cell.data_dir)
         self.files.require_unchanged(cell.data_dir, cell.data)
         return result
+
+    def read_again(self, results: Results, setting: str) -> Split:
+        """The split of the first seed, not prepared, for a figure; other data than the results are of are refused."""
+        data_dir, data = Path(results.run["data_dir"]), results.run["data"]
+        self.files.require_unchanged(data_dir, data, SINCE_THE_RUN)
+        found = self.split(results.experiment.resolve(setting, results.run["overrides"]), data_dir, 0)
+        self.files.require_unchanged(data_dir, data, SINCE_THE_RUN)
+        return found
 
     def _compute(self, cell: Cell, data_dir: Path) -> Steps[CellResult]:
         raw_train, raw_test = self.split(cell.parameters, data_dir, cell.seed)

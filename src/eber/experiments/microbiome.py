@@ -90,13 +90,10 @@ def run_cell(cell: Cell) -> Steps[CellResult]:
 
 def figures(results: Results) -> Sequence[ReportFigure]:
     """Who agrees with whom, scores on leaked and on clean rows, and the nearest neighbours."""
-    data_dir = Path(results.run["data_dir"])
     drawn: list[ReportFigure] = [*agreement_figures(results), *assignment_figures(results)]
     for setting in (PAPER_SPLIT, WITHOUT_ZACKULAR, WITHOUT_SMALL_ADENOMAS):
         if results.seeds("EBER", setting):
-            parameters = results.experiment.resolve(setting, results.run["overrides"])
-            drawn.append(draw_leak(results, setting, audit(*split(parameters, data_dir, 0)).summary))
-            drawn.append(draw_neighbours(results, setting))
+            drawn += [draw_leak(results, setting), draw_neighbours(results, setting)]
     return drawn
 
 

@@ -61,18 +61,17 @@ def run_cell(cell: Cell) -> Steps[CellResult]:
 
 def figures(results: Results) -> Sequence[ReportFigure]:
     """Who agrees with whom, and which training region each held-out object is taken for."""
-    data_dir = Path(results.run["data_dir"])
     drawn: list[ReportFigure] = [*agreement_figures(results), *assignment_figures(results)]
     for setting in ("latitude", "longitude"):
         seeds = results.seeds("EBER", setting)
         if not seeds:
             continue
         arrays = results.arrays("EBER", seeds[0], setting)
-        train, test = TASK.prepare(*split(results.experiment.resolve(setting, results.run["overrides"]), data_dir, 0))
-        names = load_quasar(data_dir).feature_names
+        raw_train, raw_test = TASK.read_again(results, setting)
+        train, test = TASK.prepare(raw_train, raw_test)
         assigned = arrays["environments"][arrays["assigned"]]
         for shown in (BRIGHTNESS, ()):  # the paper's figure of one feature, then all of them
-            drawn.append(draw_assigned_features(setting, names, train, test, assigned, shown))
+            drawn.append(draw_assigned_features(setting, raw_train.feature_names, train, test, assigned, shown))
     return drawn
 
 

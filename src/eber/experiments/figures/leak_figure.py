@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from matplotlib.figure import Figure
 
 from eber.io.text import file_name
 from eber.report.figures import INK, PALETTE, style
 from eber.runs.figure import ReportFigure
-from eber.runs.results import Results
+from eber.runs.results import NO_LEAK, Results
 
 
-def draw_leak(results: Results, setting: str, audit_summary: Sequence[str]) -> ReportFigure:
+def draw_leak(results: Results, setting: str) -> ReportFigure:
     """Accuracy of each method on leaked and on clean held-out rows, the mean over its seeds.
 
     Parameters
     ----------
     results : Results
-        With arrays ``correct`` of every method and ``leaked`` of the reference method.
+        With arrays ``correct`` of every method and ``leaked`` of the reference method, and what its audit found.
     setting : str
-    audit_summary : sequence of str
-        What the audit found, in sentences.
     """
+    found = [finding.sentence for answer in results.leak_findings(setting) for finding in answer] or [NO_LEAK]
     reference = results.experiment.reference_method
     leaked = results.arrays(reference, results.seeds(reference, setting)[0], setting)["leaked"].astype(bool)
     groups = {group: rows for group, rows in {"clean": ~leaked, "leaked": leaked}.items() if rows.any()}
@@ -51,7 +48,7 @@ def draw_leak(results: Results, setting: str, audit_summary: Sequence[str]) -> R
     return ReportFigure(
         file_name(f"leak-{setting}"),
         figure,
-        f"Leak audit, {setting}. {' '.join(audit_summary)} Bars: accuracy on held-out rows with and without such a "
+        f"Leak audit, {setting}. {' '.join(found)} Bars: accuracy on held-out rows with and without such a "
         "counterpart in training.",
         f"Accuracy by method. {'; '.join(words)}.",
         setting,
