@@ -19,16 +19,8 @@ from eber.datasets.colored_mnist import POOLED_MIXTURE, TEST_MIXTURE, expected_s
 from eber.estimators import PAPER_FORM
 from eber.experiments import colored_mnist, microbiome, quasar, sepsis
 from eber.experiments.data_files import DataFiles
-from eber.experiments.data_task import (
-    ABLATIONS,
-    ADAPTED,
-    CHANGES,
-    FIT_PARAMETERS,
-    DataTask,
-    Split,
-    build_classifier,
-    learned_on_training,
-)
+from eber.experiments.data_rows import ABLATIONS, CHANGES, FIT_PARAMETERS, build_classifier
+from eber.experiments.data_task import ADAPTED, DataTask, Split, learned_on_training
 from eber.experiments.registry import EXPERIMENTS, find_experiment
 from eber.leaks.audit import LeakWarning
 from eber.report.page import write_report

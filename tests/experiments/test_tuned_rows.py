@@ -16,7 +16,8 @@ from sklearn.preprocessing import StandardScaler
 from eber.datasets.base import MultiEnvironmentData
 from eber.evaluation.metrics import negative_log_likelihood
 from eber.exceptions import EnvironmentWarning
-from eber.experiments.data_task import DataTask, build_classifier, learned_on_training
+from eber.experiments.data_rows import build_classifier
+from eber.experiments.data_task import DataTask, learned_on_training
 from eber.experiments.registry import find_experiment
 from eber.experiments.tuned_rows import TUNED, tuned_candidates
 from eber.methods import NO_MODEL, paper_methods

@@ -13,7 +13,8 @@ from eber.datasets.base import MultiEnvironmentData
 from eber.datasets.colored_mnist import POOLED_MIXTURE, TEST_MIXTURE, label_rule, load_colored_mnist
 from eber.experiments.data_files import DataFiles
 from eber.experiments.data_paper import COLORED_MNIST
-from eber.experiments.data_task import ABLATIONS, FIT_PARAMETERS, DataTask, Split
+from eber.experiments.data_rows import ABLATIONS, FIT_PARAMETERS
+from eber.experiments.data_task import DataTask, Split
 from eber.experiments.figures.agreement_figure import agreement_figures
 from eber.experiments.figures.assignment_figure import assignment_figures
 from eber.experiments.tuned_rows import TUNED

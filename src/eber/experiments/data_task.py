@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eber.datasets.base import MultiEnvironmentData
-from eber.estimators import PAPER_FORM, EBERClassifier, ERMClassifier
+from eber.estimators import EBERClassifier
 from eber.evaluation.metrics import score
 from eber.experiments.data_files import SINCE_THE_RUN, DataFiles
-from eber.experiments.parametric import ERM_SAME_RECIPE
-from eber.experiments.penalty_grids import OWN_GRIDS, penalty_grid
+from eber.experiments.data_rows import ABLATIONS, build_classifier, penalty_parameter
+from eber.experiments.penalty_grids import penalty_grid
 from eber.experiments.tuned_rows import TUNED, fit_tuned, tuned_candidates
 from eber.leaks.audit import LeakAudit, leak_audit
 from eber.methods import find_method
@@ -25,33 +25,6 @@ from eber.runs.cell import ADAPTED, LEAKED_ROWS, MAIN, PENALTY_WEIGHT, Cell, Cel
 from eber.runs.fitting import FittedMethod, Preparation, Steps, WeightSearch, fit, unchanged
 from eber.runs.results import Results
 
-WITHOUT_ENVIRONMENT_LOSS = {"env_loss_weight": 0.0}
-AS_THEOREM_1 = {**WITHOUT_ENVIRONMENT_LOSS, "objective": "decomposed"}
-
-CHANGES: dict[str, dict[str, Any]] = {
-    "EBER lambda_env=0": WITHOUT_ENVIRONMENT_LOSS,
-    "EBER in the paper's plain form": {**PAPER_FORM, **WITHOUT_ENVIRONMENT_LOSS},
-    "EBER decomposed lambda_env=0": AS_THEOREM_1,
-    "EBER in the paper's plain form decomposed": {**PAPER_FORM, **AS_THEOREM_1},
-}
-"""EBER with something replaced: without an environment loss, as the paper has it here; with the paper's plain form too;
-and each with the terms of Theorem 1 estimated one by one, as the paper's appendix on Colored MNIST describes."""
-
-ABLATIONS = (*CHANGES, ERM_SAME_RECIPE)
-
-FIT_PARAMETERS: dict[str, Any] = {
-    "latent_dim": 1,
-    "env_loss_weight": 1.0,
-    "tie_weight": 0.5,
-    "objective": "stratified",
-    "learning_rate": 1e-3,
-    "batch_size": 128,
-    "penalty_weights": (0.01, 0.1, 1.0, 10.0, 100.0),
-    **OWN_GRIDS,
-}
-"""Parameters that all four have, as the paper or, for EBER's own, the default recipe has them."""
-
-_EBER_PARAMETERS = ("latent_dim", "env_loss_weight", "tie_weight", "objective")
 _SHARED_PARAMETERS = ("hidden_dims", "representation_dim", "epochs", "batch_size", "learning_rate", "clip_norm")
 
 Split = tuple[MultiEnvironmentData, MultiEnvironmentData]
@@ -267,20 +240,3 @@ class DataTask:
         classes = fitted.classifier.classes_
         right = (classes[proba.argmax(axis=1)] == test.y).astype(np.uint8)
         return score(test.y, proba, classes, self.metrics), seconds, right
-
-
-def penalty_parameter(method: str) -> str:
-    """The parameter whose weight is chosen; empty where there is none, as in the rows that are built here."""
-    return "" if method in ABLATIONS else find_method(method).penalty_parameter
-
-
-def build_classifier(method: str, shared: Mapping[str, Any], parameters: Mapping[str, Any]) -> Any:
-    """An unfitted classifier of a method by name; one that is not known is refused, never replaced."""
-    if method == ERM_SAME_RECIPE:
-        recipe = EBERClassifier()
-        of_recipe = {name: getattr(recipe, name) for name in ("input_scale", "centre_features", "average_decay")}
-        return ERMClassifier(**shared, **of_recipe)
-    of_eber = {name: parameters[name] for name in _EBER_PARAMETERS}
-    if method in CHANGES:
-        return EBERClassifier(**{**shared, **of_eber, **CHANGES[method]})
-    return find_method(method).build(**shared, **of_eber)

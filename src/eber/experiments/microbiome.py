@@ -16,7 +16,8 @@ from eber.datasets.microbiome import COHORTS, load_microbiome, log_abundance
 from eber.estimators import EBERClassifier
 from eber.experiments.data_files import DataFiles
 from eber.experiments.data_paper import MICROBIOME
-from eber.experiments.data_task import ABLATIONS, FIT_PARAMETERS, Analysis, DataTask, Split, learned_on_training
+from eber.experiments.data_rows import ABLATIONS, FIT_PARAMETERS
+from eber.experiments.data_task import Analysis, DataTask, Split, learned_on_training
 from eber.experiments.figures.agreement_figure import agreement_figures
 from eber.experiments.figures.assignment_figure import assignment_figures
 from eber.experiments.figures.leak_figure import draw_leak, draw_neighbours

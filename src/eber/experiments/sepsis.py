@@ -11,7 +11,8 @@ from eber.datasets.base import MultiEnvironmentData
 from eber.datasets.sepsis import load_sepsis, sepsis_preprocessing
 from eber.experiments.data_files import DataFiles
 from eber.experiments.data_paper import SEPSIS
-from eber.experiments.data_task import ABLATIONS, FIT_PARAMETERS, DataTask, Split, learned_on_training
+from eber.experiments.data_rows import ABLATIONS, FIT_PARAMETERS
+from eber.experiments.data_task import DataTask, Split, learned_on_training
 from eber.experiments.figures.agreement_figure import agreement_figures
 from eber.experiments.figures.assignment_figure import assignment_figures
 from eber.experiments.tuned_rows import TUNED
