@@ -105,6 +105,13 @@ SABOTAGES = (
         after='    fill = float(np.median(known))\n    with np.errstate(over="ignore", invalid="ignore"):\n',
     ),
     Sabotage(
+        broken="A name of thousands of letters is said in full.",
+        test=CORPUS + "[tables]",
+        file="tables/schema.py",
+        before='", ".join(map(cut, file.names[:12]))',
+        after='", ".join(file.names[:12])',
+    ),
+    Sabotage(
         broken="Rows that were not asked for are kept.",
         test="tests/datasets/test_content.py::test_an_answer_to_another_query_is_not_kept",
         file="datasets/fetch.py",
