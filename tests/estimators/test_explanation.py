@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from eber import EBERClassifier
 from eber.datasets.parametric import ParametricParameters, draw
@@ -93,6 +94,23 @@ def test_an_explanation_is_adapted_without_asking_the_networks_again(
     assert np.abs(p_e - explanation.p_e_given_x).max() > 1e-9, "something was adapted"
     with pytest.raises(ValueError, match="explained by an adapted classifier; give the rows themselves"):
         expected.adapt(answers)
+
+
+@pytest.mark.filterwarnings("ignore::eber.exceptions.EnvironmentWarning")
+def test_a_model_of_many_classes_that_was_saved_before_float32_stays_in_float64(tmp_path: Path) -> None:
+    fitted = EBERClassifier(epochs=1, random_state=0, hidden_dims=(4,)).fit(X, labels(16), environments=e)
+    assert fitted.auto_prediction_ == "expansion_float32"
+    fast = fitted.predict_proba(X)
+    fitted.save(tmp_path / "new")
+    np.testing.assert_array_equal(EBERClassifier.load(tmp_path / "new").predict_proba(X), fast)
+    fitted.auto_prediction_ = "expansion"  # what such a model has kept
+    fitted.save(tmp_path / "old")
+    loaded = EBERClassifier.load(tmp_path / "old")
+    assert loaded._integral().half.dtype == torch.float64  # type: ignore[union-attr]
+    exact = loaded.predict_proba(X)
+    assert 0 < np.abs(exact - fast).max() < 1e-6
+    loaded.set_params(prediction="expansion")
+    np.testing.assert_array_equal(loaded.predict_proba(X), exact)
 
 
 def test_a_model_that_was_saved_before_the_expansion_keeps_its_samples(tmp_path: Path) -> None:

@@ -57,6 +57,30 @@ def test_working_in_chunks_leaves_the_expansion_as_it_is(monkeypatch: pytest.Mon
     np.testing.assert_allclose(predict(module, batch.x, rule).p_y_given_xe, whole, atol=1e-12)
 
 
+@pytest.mark.parametrize(("steepness", "bound"), [(1.0, 1e-6), (6.0, 2e-5)])
+def test_many_classes_in_float32_are_those_of_float64(steepness: float, bound: float) -> None:
+    """Where the expansion is enough, and where most components are asked at points; in several blocks."""
+    K, L = 20, 19
+    module, batch = make_networks(2, K=K, L=L), make_batch(2, K=K, B=60)
+    with torch.no_grad():
+        module.f1[0].weight.mul_(steepness)  # type: ignore[operator]
+    exact, found = (
+        predict(module, batch.x, Expansion.with_points(L, None, 0, dtype)) for dtype in (torch.float64, torch.float32)
+    )
+    assert K * module.n_environments * 60 > integration.BLOCK_COMPONENTS
+    error = np.abs(found.p_y_given_x - exact.p_y_given_x).max()
+    assert 0 < error < bound
+    np.testing.assert_allclose(found.mean_z, exact.mean_z, atol=1e-6)
+    np.testing.assert_allclose(found.p_y_given_xe.sum(-1), 1, atol=1e-12)
+
+
+def test_how_many_classes_decides_what_auto_stands_for() -> None:
+    """Few classes are as they were; a model keeps what its fit chose."""
+    assert automatic_method(integration.MANY_CLASSES - 1, 14, linear_decoder=True) == "expansion"
+    assert automatic_method(integration.MANY_CLASSES, 15, linear_decoder=True) == "expansion_float32"
+    assert automatic_method(50, 49, linear_decoder=True, expand=False) == "monte_carlo"
+
+
 def test_its_points_have_the_moments_of_a_standard_normal_up_to_the_third() -> None:
     half = Expansion.with_points(7, 64, seed=1).half
     torch.testing.assert_close(half.T @ half / len(half), torch.eye(7, dtype=torch.float64))  # odd moments cancel

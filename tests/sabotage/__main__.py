@@ -1,6 +1,6 @@
 """``python -m tests.sabotage [SUBSTRING]``: break every promise, and see that its test fails.
 
-With a substring, only the sabotages in whose test or sentence it stands.
+With a substring, only the sabotages in whose test or sentence it stands, or that are of the section of this name.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import resource
 import sys
 import time
 
-from tests.sabotage.catalogue import SABOTAGES
+from tests.sabotage.catalogue import SABOTAGES, SECTIONS
 from tests.sabotage.isolated_run import copied_tree, run_test
 
 MEMORY = 1 << 36
@@ -18,7 +18,8 @@ MEMORY = 1 << 36
 
 def main(wanted: str) -> int:
     """Try the sabotages, say what came of each, and return how many went unnoticed."""
-    chosen = [sabotage for sabotage in SABOTAGES if wanted in sabotage.test or wanted in sabotage.broken]
+    section = next((section.SABOTAGES for section in SECTIONS if section.__name__.endswith(f".{wanted}")), ())
+    chosen = [s for s in SABOTAGES if s in section or (not section and (wanted in s.test or wanted in s.broken))]
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.RLIM_INFINITY))
     start, unnoticed = time.monotonic(), 0
     for test in dict.fromkeys(sabotage.test for sabotage in chosen):

@@ -8,6 +8,7 @@ from tests.sabotage import (
     elsewhere,
     execution,
     finished,
+    foreign_files,
     memory,
     numbers,
     own_methods,
@@ -46,5 +47,6 @@ SECTIONS = (
     advice,
     terminal,
     elsewhere,
+    foreign_files,
 )
 SABOTAGES = tuple(sabotage for section in SECTIONS for sabotage in section.SABOTAGES)

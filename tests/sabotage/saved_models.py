@@ -80,4 +80,26 @@ SABOTAGES = (
         before="            _answer_one_row(model)\n",
         after="            _answer_one_row(model)\n            (folder / CARD_PAGE).write_text(card_page(card))\n",
     ),
+    Sabotage(
+        broken="All models of many classes are answered in float32.",
+        test="tests/estimators/test_explanation.py::"
+        "test_a_model_of_many_classes_that_was_saved_before_float32_stays_in_float64",
+        file="estimators/eber.py",
+        before='torch.float64 if method == "expansion" else torch.float32',
+        after="torch.float64 if len(self.classes_) < 16 else torch.float32",
+    ),
+    Sabotage(
+        broken="What float32 has rounded off stays off.",
+        test="tests/method/test_integration.py::test_many_classes_in_float32_are_those_of_float64",
+        file="method/inference.py",
+        before="    if dtype != x.dtype:\n        p_y_given_xe /= p_y_given_xe.sum(-1, keepdims=True)\n",
+        after="",
+    ),
+    Sabotage(
+        broken="Points may move a logit in float32 as far as in float64.",
+        test="tests/method/test_integration.py::test_many_classes_in_float32_are_those_of_float64",
+        file="method/integration.py",
+        before="torch.float32: 40.0",
+        after="torch.float32: 250.0",
+    ),
 )

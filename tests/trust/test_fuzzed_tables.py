@@ -72,8 +72,14 @@ def read(path: Path) -> TrainingTable:
     return read_training_table(path, label="sepsis", environment="hospital")
 
 
-def read_or_refuse(path: Path) -> None:
-    """Everything that happens to a table before a model is fitted; a refusal names the file, or later the column."""
+def read_or_refuse(path: Path) -> bool:
+    """Everything that happens to a table before a model is fitted; a refusal names the file, or later the column.
+
+    Returns
+    -------
+    bool
+        Whether it was read.
+    """
     table = None
     with refused_or_read(path.name):
         table = read(path)
@@ -83,6 +89,8 @@ def read_or_refuse(path: Path) -> None:
             assert len(X) == len(table.y) == len(table.environments)
             assert np.isfinite(X).all()
             assert (np.ptp(X, axis=0) > 0).all(), "nothing is left of a column"
+            return True
+    return False
 
 
 @pytest.mark.parametrize("name", KINDS)

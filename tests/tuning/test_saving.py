@@ -1,10 +1,12 @@
 """Tuned classifiers are saved without pickle and answer as before."""
 
+import hashlib
 import json
 
 import numpy as np
 import pandas as pd
 import pytest
+import safetensors.numpy
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -13,8 +15,9 @@ from eber import EBERClassifier, ERMClassifier
 from eber.estimators.persistence import TUNED_FORMAT, TUNED_FORMAT_VERSION
 from eber.exceptions import ModelFileError
 from eber.io.checksummed_json import encode_checksummed
-from eber.tuning.plain_models import TreeModel, plain_model
+from eber.tuning.plain_models import RateModel, TreeModel, plain_model
 from eber.tuning.pool import EnvironmentPool
+from eber.tuning.recalibration import RecalibratedClassifier
 from eber.tuning.search import EnvironmentSearch
 from tests.tuning.test_search import table
 
@@ -40,6 +43,12 @@ def pool():
     X, y, e = table(n=30)
     names = np.where(y == 1, "ill", "well")
     return EnvironmentPool(SEARCHES).fit(pd.DataFrame(X, columns=["a", "b"]), names, environments=e)
+
+
+@pytest.fixture(scope="module")
+def recalibrated(pool):
+    _, y, e = table(n=30)
+    return RecalibratedClassifier.of_fitted(pool.searches_[2], np.where(y == 1, "ill", "well"), environments=e)
 
 
 @pytest.fixture
@@ -128,6 +137,114 @@ def test_a_forged_manifest_is_refused(pool, tmp_path, change):
     forged(tmp_path, change)
     with pytest.raises(ModelFileError):
         EnvironmentPool.load(tmp_path)
+
+
+ARRAY = {"dtype": "float64"}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c: c["attributes"].update(weights_={"array": [np.nan] * 5, **ARRAY}), "no shares"),
+        (lambda c: c["attributes"].update(weights_={"array": [2, -1, 0, 0, 0], **ARRAY}), "no shares"),
+        (lambda c: c["attributes"].update(weights_={"array": [1e9] * 5, **ARRAY}), "no shares"),
+        (lambda c: c["attributes"].update(names_=["a"] * 5), "have no names"),
+        (lambda c: c["attributes"].update(n_features_in_=10**9), "have 1000000000 columns"),
+        (lambda c: c["attributes"].update(n_features_in_=-1), "have -1 columns"),
+        (lambda c: c["attributes"].update(classes_={"array": ["ill", "ill"], "dtype": "str"}), "not different"),
+        (lambda c: c["attributes"].update(feature_names_in_={"array": ["a"], "dtype": "object"}), "other names"),
+        (lambda c: c["parts"][2].update(parts=[]), "kept nothing"),
+        (lambda c: c["parts"][2]["attributes"].update(results_={}), "no results"),
+        (lambda c: c["parts"][2]["attributes"].update(classes_={"array": [0, 1], "dtype": "int64"}), "different fits"),
+        (lambda c: c["parts"].__setitem__(0, c["parts"][2]["parts"][0]), "LinearModel"),
+        (lambda c: c["parts"][0]["attributes"].pop("chosen_"), "chosen_"),
+    ],
+)
+def test_a_pool_with_attributes_that_no_fit_has_is_refused(pool, tmp_path, change, message):
+    """Seen to load: weights that do not sum to one, which any answer for a row of zeros may hide."""
+    pool.save(tmp_path)
+    forged(tmp_path, change)
+    with pytest.raises(ModelFileError, match=message):
+        EnvironmentPool.load(tmp_path)
+
+
+def with_array(folder, name, change):
+    """A model folder of which one array was changed, with a checksum that fits."""
+    content = json.loads((folder / "model.json").read_text())["content"]
+    path = folder / content["weights"]["file"]
+    tensors = safetensors.numpy.load_file(path)
+    tensors[name] = np.ascontiguousarray(change(tensors[name].copy()))
+    path.write_bytes(safetensors.numpy.save(tensors))
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    forged(folder, lambda c: c["weights"].update(sha256=digest))
+
+
+def put(index, value):
+    def change(array):
+        array[index] = value
+        return array
+
+    return change
+
+
+BOOSTING, FOREST, LINEAR = "3.0.", "4.0.", "2.0."
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        *[(tree + "left", put(0, value)) for tree in (BOOSTING, FOREST) for value in (-1, 0, 10**9)],
+        (FOREST + "right", put(1, 0)),  # a way back to the root
+        (FOREST + "roots", put(0, 10**9)),
+        (FOREST + "roots", lambda array: array[:0]),
+        (FOREST + "features", put(0, 2)),
+        (FOREST + "features", put(0, -1)),
+        (FOREST + "features", lambda array: array.astype(np.float64)),
+        *[(tree + "values", put((-1, 0), value)) for tree in (BOOSTING, FOREST) for value in (np.nan, np.inf)],
+        (FOREST + "values", put((-1, 0), -0.5)),
+        (FOREST + "values", lambda array: array * 3),
+        (FOREST + "values", lambda array: array[:, :1]),
+        (FOREST + "missing_left", lambda array: array.astype(np.int64)),
+        (FOREST + "thresholds", lambda array: array[:, None]),
+        (BOOSTING + "columns", put(0, 5)),
+        (BOOSTING + "baseline", put(0, np.nan)),
+        (BOOSTING + "baseline", lambda array: np.zeros(7)),
+        (LINEAR + "coefficients", put((0, 0), np.inf)),
+        (LINEAR + "coefficients", lambda array: array.astype(np.float32)),
+        (LINEAR + "intercepts", put(0, np.nan)),
+        ("left_out_proba_", lambda array: array[:, :1]),
+    ],
+)
+def test_arrays_that_no_fit_has_are_refused(pool, tmp_path, name, change):
+    """Also where a row of zeros does not come by: a leaf, say, that only other rows fall into."""
+    pool.save(tmp_path)
+    with_array(tmp_path, name, change)
+    with pytest.raises(ModelFileError, match=str(tmp_path)):
+        EnvironmentPool.load(tmp_path)
+
+
+def test_shares_that_no_fit_has_are_refused():
+    for shares in ([1.5, -0.5], [np.nan, 1.0], [0.2, 0.2]):
+        with pytest.raises(ValueError, match=r"shares|numbers"):
+            RateModel(np.array([0, 1]), np.array(shares), 2)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: c.update(mean={"array": [np.nan] * 3, **ARRAY}),
+        lambda c: c.update(mean={"array": [0.0] * 4, **ARRAY}),
+        lambda c: c.update(covariance={"array": (-np.eye(3)).tolist(), **ARRAY}),
+        lambda c: c.update(covariance={"array": [[1, 2, 0], [0, 1, 0], [0, 0, 1]], **ARRAY}),
+        lambda c: c.update(n_environments=-3),
+        lambda c: c.update(n_labels="many"),
+    ],
+)
+def test_a_calibration_that_no_fit_has_is_refused(recalibrated, tmp_path, change):
+    recalibrated.save(tmp_path)
+    forged(tmp_path, lambda c: change(c["attributes"]["calibration_"]))
+    with pytest.raises(ModelFileError, match="calibration"):
+        RecalibratedClassifier.load(tmp_path)
 
 
 def test_a_damaged_file_is_refused(pool, tmp_path):

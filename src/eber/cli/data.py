@@ -64,7 +64,7 @@ def verify(folder: Folder = None) -> None:
     from eber.datasets.fetch import verify as verify_folder
 
     findings = verify_folder(_folder(folder))
-    colours = {"checksum right": "green", "unknown": "yellow"}
+    colours = {"checksum right": "green", "content right": "green", "unknown": "yellow", "content other": "yellow"}
     for finding in findings:
         line = f"{finding.state}: {finding.path}" + (f" ({finding.detail})" if finding.detail else "")
         typer.secho(line, fg=colours.get(finding.state, "red"))

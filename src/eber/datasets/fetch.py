@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import logging
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -27,11 +28,16 @@ PART = ".part"
 """What the name of a file ends in while it is being downloaded."""
 _LEADING_BYTES = {"gzip": b"\x1f\x8b", "zip": b"PK\x03\x04"}
 
-State = Literal["checksum right", "missing", "unfinished", "checksum wrong", "unknown"]
+State = Literal[
+    "checksum right", "missing", "unfinished", "checksum wrong", "unknown", "content right", "content other"
+]
 
 
 class Finding(NamedTuple):
-    """The state of one file: "unknown" is a file that is there, but for which no checksum is known."""
+    """The state of one file: "unknown" is a file that is there, but for which no checksum is known.
+
+    "content right" and "content other" are about what an archive was unpacked to, whatever its bytes.
+    """
 
     path: str
     state: State
@@ -100,6 +106,8 @@ def fetch(
                 continue
             target = data_dir / file.unpack_to
             places.append(target if target.exists() else unpack(path, target, file.wanted))
+            if (found := _content(file, data_dir)) is not None and found.state == "content other":
+                warnings.warn(f"{target}: {found.detail}.", stacklevel=2)
     return places
 
 
@@ -134,9 +142,23 @@ def verify(data_dir: str | Path) -> list[Finding]:
             findings.append(Finding(path, "unfinished", "eber data fetch goes on with it"))
         elif not path.startswith(unpacked):
             findings.append(Finding(path, "unknown", "no checksum is known for it"))
+    contents = (_content(file, data_dir) for source in SOURCES.values() for file in source.files)
+    findings += [found for found in contents if found is not None]
     for source in SOURCES.values():
         findings += _missing(source, {path for path in present | set(listed) if not path.endswith(PART)})
     return findings
+
+
+def _content(file: SourceFile, data_dir: Path) -> Finding | None:
+    """Whether what an archive was unpacked to holds what the known copy does; None where nothing is known or there."""
+    if file.content is None or file.unpack_to is None or not (data_dir / file.unpack_to).is_dir():
+        return None
+    try:
+        right = file.content(data_dir / file.unpack_to) == file.content_sha256
+    except (ValueError, OSError) as error:
+        return Finding(file.unpack_to, "content other", str(error).rstrip("."))
+    other = "it holds other samples, labels or reads than the copy that the stated results were computed from"
+    return Finding(file.unpack_to, *(("content right", "") if right else ("content other", other)))
 
 
 def _missing(source: Source, there: set[str]) -> list[Finding]:
@@ -187,6 +209,7 @@ def _download(
             try:
                 pooch.retrieve(url, known_hash, fname=path.name, path=path.parent, downloader=downloader)
                 _check_kind(file, path, url)
+                _check(file, path, url)
                 return
             except DownloadError as error:
                 trouble = error
@@ -207,6 +230,15 @@ def _check_kind(file: SourceFile, path: Path, url: str) -> None:
     if not right:
         path.unlink()
         raise DownloadError(f"{url}: the answer is not a {file.kind} file; it begins with {start[:60]!r}.")
+
+
+def _check(file: SourceFile, path: Path, url: str) -> None:
+    try:
+        if file.check is not None:
+            file.check(path)
+    except ValueError as error:
+        path.unlink()
+        raise DownloadError(f"{url}: what came is not what was asked for. {error}") from error
 
 
 def _record_checksum(data_dir: Path, file: SourceFile) -> None:

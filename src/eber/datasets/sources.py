@@ -1,18 +1,22 @@
 """Where the data sets come from, under which licence, and whom to cite.
 
 Checksums are given where the file is fixed and its checksum is known; those of PhysioNet's archives are the ones that
-the package tsdm (R. Scholz) records for the same addresses. A SkyServer answer is made anew for each query, and for the
-archives of Zenodo no checksum is at hand; for those, `eber.datasets.fetch.fetch` notes the checksum of the first
-download, and later checks are against that.
+the package tsdm (R. Scholz) records for the same addresses. A SkyServer answer is made anew for each query, and every
+row of it is held against the query; for the archives of Zenodo no checksum is at hand, and what they hold is compared
+with a copy that is known. For both, `eber.datasets.fetch.fetch` notes the checksum of the first download, and later
+checks are against that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Literal
 from urllib.parse import urlencode
 
+from eber.datasets.content import EVERY, MAGNITUDES, check_skyserver_answer, cohort_checksum
 from eber.datasets.microbiome import COHORTS
 from eber.datasets.microbiomehd import is_needed
 
@@ -35,6 +39,12 @@ class SourceFile:
         Folder, relative to the data folder, that an archive is unpacked to. Archives without it are read as they are.
     wanted : callable, optional
         Which files of the archive to unpack, by name; all by default.
+    check : callable, optional
+        Refuses, with a ValueError, what cannot be the file.
+    content : callable, optional
+        From the folder that an archive was unpacked to, the checksum of what it holds, and
+    content_sha256 : str, optional
+        what that is in the copy that is known.
     """
 
     path: str
@@ -43,6 +53,9 @@ class SourceFile:
     sha256: str | None = None
     unpack_to: str | None = None
     wanted: Callable[[str], bool] | None = None
+    check: Callable[[Path], None] | None = None
+    content: Callable[[Path], str] | None = None
+    content_sha256: str | None = None
 
 
 @dataclass(frozen=True)
@@ -70,7 +83,19 @@ class Source:
     files: tuple[SourceFile, ...]
 
 
-def skyserver_query(limit: int = 50_000) -> str:
+SKYSERVER_ROWS = 50_000
+# Of the table of genera of all five cohorts that the results here were computed from. The raw files of crc_baxter and
+# crc_zackular were seen to give the same; an archive of another version of the record may hold more or fewer samples.
+_COHORT_CONTENT = {
+    "crc_baxter": "6331c08c9f4e24ff5b87f279b25e7d44a699a5c7b82c4604a0f200062184552c",
+    "crc_xiang": "5a40b6e1dce5e145c62f97ded79f485beed15fc3b07ffbacfef9080f13c1f0c6",
+    "crc_zackular": "d684f9dc3fc6430a328a7866c5e92750e08ee68756cdc92ee550f875411610c4",
+    "crc_zeller": "29d60b1f5ec384558803bb9edc93cb19048afe4784a36805c9cdd9447a9eba4e",
+    "crc_zhao": "710796eb4b004c0c22cdd0a6abc94b8e24c9be8f6d85923b0924749346e91234",
+}
+
+
+def skyserver_query(limit: int = SKYSERVER_ROWS) -> str:
     """The SQL query for spectroscopic objects with good flags and 14 <= r <= 22, in SkyServer's dialect.
 
     SkyServer gives rows in the order of its index, that is, from one corner of the sky. Taking every 83rd object number
@@ -80,11 +105,12 @@ def skyserver_query(limit: int = 50_000) -> str:
         f"SELECT TOP {limit} p.objid, s.specobjid, s.class, p.ra, p.dec, p.u, p.g, p.r, p.i, p.z, "
         "s.z AS redshift, s.zWarning, p.clean, p.mode "
         "FROM PhotoObj AS p JOIN SpecObj AS s ON s.bestobjid = p.objid "
-        "WHERE s.zWarning = 0 AND p.clean = 1 AND p.mode = 1 AND p.r BETWEEN 14 AND 22 AND p.objid % 83 = 0"
+        "WHERE s.zWarning = 0 AND p.clean = 1 AND p.mode = 1 "
+        f"AND p.r BETWEEN {MAGNITUDES[0]} AND {MAGNITUDES[1]} AND p.objid % {EVERY} = 0"
     )
 
 
-def skyserver_url(release: str = "dr17", limit: int = 50_000) -> str:
+def skyserver_url(release: str = "dr17", limit: int = SKYSERVER_ROWS) -> str:
     """The address that answers `skyserver_query` with a csv file."""
     query = urlencode({"cmd": skyserver_query(limit), "format": "csv"})
     return f"https://skyserver.sdss.org/{release}/SkyServerWS/SearchTools/SqlSearch?{query}"
@@ -103,6 +129,8 @@ def _microbiomehd(cohort: str) -> SourceFile:
         kind="gzip",
         unpack_to=f"microbiome/{cohort}_results",
         wanted=is_needed,
+        content=cohort_checksum,
+        content_sha256=_COHORT_CONTENT[cohort],
     )
 
 
@@ -140,7 +168,14 @@ SOURCES = {
             citation="Abdurro'uf et al. (2022), The Seventeenth Data Release of the Sloan Digital Sky Surveys",
             page="https://skyserver.sdss.org/dr17/SearchTools/sql",
             folder="sdss",
-            files=(SourceFile("sdss/skyserver.csv", (skyserver_url(),), "csv"),),
+            files=(
+                SourceFile(
+                    "sdss/skyserver.csv",
+                    (skyserver_url(),),
+                    "csv",
+                    check=partial(check_skyserver_answer, limit=SKYSERVER_ROWS),
+                ),
+            ),
         ),
         Source(
             name="microbiome",

@@ -151,7 +151,7 @@ class EBERClassifier(EBERFitting):
         Signs of a bad fit; those that are alarming were warned of.
     latent_dim_ : int
         Dimension of z.
-    auto_prediction_ : {"closed_form", "quadrature", "expansion", "monte_carlo"}
+    auto_prediction_ : {"closed_form", "quadrature", "expansion", "expansion_float32", "monte_carlo"}
         What ``prediction="auto"`` stands for in this fit; it is saved, so that a model goes on answering as it did.
     n_steps_, seed_, input_shape_
         Steps that the fit took, the seed that it drew from `random_state`, and the shape of a row.
@@ -461,8 +461,9 @@ class EBERClassifier(EBERFitting):
             method = getattr(self, "auto_prediction_", earlier)
         if method == "closed_form":
             return None
-        if method == "expansion":
-            return Expansion.with_points(self.latent_dim_, self.prediction_points, self.seed_)
+        if method in ("expansion", "expansion_float32"):
+            dtype = torch.float64 if method == "expansion" else torch.float32
+            return Expansion.with_points(self.latent_dim_, self.prediction_points, self.seed_, dtype)
         return integration_rule(self.latent_dim_, method, self.prediction_points, self.seed_)
 
     def _log_p_e_given_x(self, x: Tensor) -> Tensor:

@@ -32,6 +32,8 @@ MAX_ROW_NUMBERS = 1 << 26
 """Numbers that a row, or what a layer makes of a row for all classes and environments, may have."""
 MAX_WEIGHTS_BYTES = 2 << 30
 """Of a model with a featurizer of the user's own, about whose size nothing is known beforehand."""
+LARGEST_WEIGHT = torch.finfo(torch.float32).max
+"""Networks are trained in float32."""
 _HEADER_BYTES = 16 << 20
 
 
@@ -113,6 +115,8 @@ def check_weights(networks: nn.Module, weights: Mapping[str, Tensor]) -> None:
             raise ValueError(f"its weights are of other networks than it describes: {name} differs")
         if not weights[name].is_floating_point():
             raise ValueError(f"its weights {name} are of the type {weights[name].dtype}")
+        if not (weights[name].abs() <= LARGEST_WEIGHT).all():  # nor where they are NaN
+            raise ValueError(f"its weights {name} are no numbers that a fit gives")
 
 
 def check_points(estimator: EnvironmentClassifier) -> None:

@@ -10,7 +10,11 @@ MAX_CHARACTERS = 150
 
 def shortened(value: object) -> str:
     """The value as Python writes it, cut where it is long: a damaged file may hold a cell without end."""
-    text = repr(value)
+    return cut(repr(value))
+
+
+def cut(text: str) -> str:
+    """The text without what is beyond the length that a name has."""
     return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]}..."
 
 

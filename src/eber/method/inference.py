@@ -134,9 +134,12 @@ def predict(
         # z is evaluated at so many points of a row at once.
         rules = parts_of(rule, K * m * max(K, module.latent_dim)) if isinstance(rule, tuple) else rule
         points = rules[0][1].numel() if isinstance(rules, list) else 1
-        for rows, components in _in_components(module, x, log_p_e_given_x, posteriors, points):
+        dtype = rules.half.dtype if isinstance(rules, Expansion) else x.dtype
+        for rows, components in _in_components(module, x, log_p_e_given_x, posteriors, points, dtype):
             p_y_given_xe[rows] = components.p_y(rules).numpy().T
             mean_z[rows] = components.mean_z().numpy().T
+    if dtype != x.dtype:
+        p_y_given_xe /= p_y_given_xe.sum(-1, keepdims=True)
     return Prediction(p_y_given_xe, mean_z, np.ascontiguousarray(log_p_e_given_x.T.numpy()))
 
 
@@ -160,7 +163,7 @@ class _Gaussian:
 
     @cached_property
     def _p_k(self) -> Tensor:
-        return self.c.log_p_y_given_xe.exp()  # (K, m, B)
+        return self.c.log_p_y_given_xe.exp().to(self.c.mu)  # (K, m, B)
 
     def p_y(self, rules: Sequence[Rule] | Expansion | None) -> Tensor:
         """E[p(y|z)] under q(z;x,e), (K, m, B)."""
@@ -204,10 +207,11 @@ def _in_components(
     log_p_e_given_x: Tensor,
     posteriors: SuppliedPosteriors | None,
     points: int | None = None,
+    dtype: torch.dtype | None = None,
 ) -> Iterator[tuple[slice, _Gaussian | _OnGrid]]:
     """The components of all rows, a chunk of rows at a time; z is to be evaluated at `points` of each, if at any.
 
-    They are valid until the next chunk.
+    They are valid until the next chunk, and of the type `dtype`, else of that of x.
     """
     K, m, plans = module.n_classes, module.n_environments, Plans()
     widest = max(widest_layer(network, x[:1]) for network in (module.g, module.f0) if network is not None)
@@ -216,7 +220,7 @@ def _in_components(
         values_of_z = K * posteriors(x[:1].numpy()).index.size * max(K, module.latent_dim)
     for rows in row_chunks(len(x), max(widest, values_of_z)):
         if posteriors is None:
-            yield rows, _Gaussian(module, module.conditionals(x[rows], log_p_e_given_x[:, rows], plans))
+            yield rows, _Gaussian(module, module.conditionals(x[rows], log_p_e_given_x[:, rows], plans, dtype))
         else:
             p_k = module.log_p_y_given_xe(x[rows], plans).exp()
             yield rows, _OnGrid(module, posteriors(x[rows].numpy()), p_k)

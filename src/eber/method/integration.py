@@ -21,8 +21,12 @@ EXPANSION_POINTS = 256
 """For each component whose expansion is not accurate enough."""
 EXPANSION_TOLERANCE = 3e-6
 """Largest error in p(y|x) that the expansion of a single component may bring in, as far as its next term tells."""
-MAX_LOGIT_SHIFT = 250.0
-"""So far may a point move a logit: beyond it a probability is zero or one in float64, and its exponential overflows."""
+MAX_LOGIT_SHIFT = {torch.float64: 250.0, torch.float32: 40.0}
+"""So far may a point move a logit: beyond it a probability is zero or one, and its exponential, times K, overflows."""
+MANY_CLASSES = 16
+"""From so many on the expansion is worked out in float32: its rounding, about 1e-6, is below EXPANSION_TOLERANCE."""
+BLOCK_COMPONENTS = 2500
+"""Expanded at once in float32, so that what is written stays in the cache."""
 
 
 def integration_rule(
@@ -50,7 +54,9 @@ def automatic_method(n_classes: int, latent_dim: int, linear_decoder: bool, *, e
         return "closed_form"
     if latent_dim <= MAX_QUADRATURE_DIM:
         return "quadrature"
-    return "expansion" if linear_decoder and expand else "monte_carlo"
+    if not (linear_decoder and expand):
+        return "monte_carlo"
+    return "expansion" if n_classes < MANY_CLASSES else "expansion_float32"
 
 
 @dataclass(frozen=True)
@@ -70,41 +76,55 @@ class Expansion:
     Attributes
     ----------
     half : (H, L)
-        One of each pair of points.
+        One of each pair of points; what is worked out is of the same type.
     """
 
     half: Tensor
 
     @classmethod
-    def with_points(cls, latent_dim: int, points: int | None, seed: int) -> Expansion:
+    def with_points(
+        cls, latent_dim: int, points: int | None, seed: int, dtype: torch.dtype = torch.float64
+    ) -> Expansion:
         """Scrambled Sobol points, made to have unit covariance; at least four for each latent dimension."""
         pairs = max((points or EXPANSION_POINTS) // 2, 2 * latent_dim)
         sobol = torch.quasirandom.SobolEngine(latent_dim, scramble=True, seed=seed)
         uniform = sobol.draw(pairs, dtype=torch.float64)
         normal = torch.special.ndtri(uniform.clamp_(1e-12, 1 - 1e-12))
         factor = torch.linalg.cholesky(normal.T @ normal / pairs)
-        return cls(torch.linalg.solve_triangular(factor, normal.T, upper=False).T.contiguous())
+        return cls(torch.linalg.solve_triangular(factor, normal.T, upper=False).T.contiguous().to(dtype))
 
     def average(self, decoder: nn.Linear, c: Conditionals) -> Tensor:
         """E[p(y|z)] under every component, (K', K, m, B)."""
-        W = decoder.weight  # (K', L)
-        mu, variance = c.mu.flatten(1), (2 * c.log_sigma).exp_().flatten(1)  # (L, K·m·B)
-        p = torch.softmax(torch.addmm(decoder.bias[:, None], W, mu), 0)  # (K', K·m·B), as what follows
+        W, bias = decoder.weight.to(self.half), decoder.bias.to(self.half)  # (K', L), (K',)
+        mu, log_sigma, weights = (
+            c.mu.flatten(1),
+            c.log_sigma.flatten(1),
+            c.log_w.exp().flatten(),
+        )  # (L, K·m·B), (K·m·B,)
+        size = mu.shape[1] if self.half.dtype == torch.float64 else BLOCK_COMPONENTS
+        blocks = zip(mu.split(size, 1), log_sigma.split(size, 1), weights.split(size), strict=True)
+        expected = torch.cat([self._average(W, bias, *block) for block in blocks], 1)
+        return expected.view(-1, *c.mu.shape[1:])
+
+    def _average(self, W: Tensor, bias: Tensor, mu: Tensor, log_sigma: Tensor, weights: Tensor) -> Tensor:
+        """The same of n components, mu and log_sigma (L, n), that weigh p(k,e|x), (n,): (K', n)."""
+        variance = (2 * log_sigma).exp_()  # (L, n)
+        p = torch.softmax(torch.addmm(bias[:, None], W, mu), 0)  # (K', n), as what follows
         r = W @ (W.T @ p).mul_(variance)
         shift = W.square() @ variance - 2 * r
         logit_variance = shift + (p * r).sum(0)
         expected = p * (1 + (shift - (p * shift).sum(0)) / 2).clamp_(min=0)
         expected /= expected.sum(0)
         fourth_order = (p * logit_variance.square_()).amax(0) / 8
-        coarse = (c.log_w.exp().flatten() * fourth_order > EXPANSION_TOLERANCE).nonzero()[:, 0]
+        coarse = (weights * fourth_order > EXPANSION_TOLERANCE).nonzero()[:, 0]
         for some in coarse.split(max(1, aggregates.CHUNK_ELEMENTS // (len(self.half) * max(W.shape)))):
             expected[:, some] = self._at_points(W, p[:, some].T, variance[:, some].T.sqrt()).T
-        return expected.view(-1, *c.mu.shape[1:])
+        return expected
 
     def _at_points(self, W: Tensor, p: Tensor, sigma: Tensor) -> Tensor:
         """The mean of softmax(log p ± W (sigma · point)) over the pairs of points: (n, K'), (n, L) -> (n, K')."""
         moved = (sigma[:, None] * self.half) @ W.T  # (n, H, K')
-        odds = moved.clamp_(-MAX_LOGIT_SHIFT, MAX_LOGIT_SHIFT).exp_()
+        odds = moved.clamp_(-MAX_LOGIT_SHIFT[p.dtype], MAX_LOGIT_SHIFT[p.dtype]).exp_()
         total = torch.zeros_like(p)
         for factor in (odds, odds.reciprocal()):  # a point and its mirror image
             total += ((factor @ p[:, :, None]).reciprocal_().mT @ factor)[:, 0]

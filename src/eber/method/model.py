@@ -134,14 +134,26 @@ class EBERNetworks(nn.Module):
         return torch.log_softmax(logits, 0).view(-1, *z.shape[1:])
 
     def conditionals(
-        self, x: Tensor, log_p_e_given_x: Tensor | None = None, plans: Plans | None = None
+        self,
+        x: Tensor,
+        log_p_e_given_x: Tensor | None = None,
+        plans: Plans | None = None,
+        dtype: torch.dtype | None = None,
     ) -> Conditionals:
         """Everything the aggregates need for these rows; `log_p_e_given_x` (m, B) takes h's place when given.
 
-        `plans`: see `ConditionalNetwork.forward`.
+        `plans`: see `ConditionalNetwork.forward`. `dtype`: of mu and log_sigma, where it is not that of x.
         """
         assert self.g is not None, "these posteriors are supplied, not learned"
-        mu, log_sigma = soft_bound(self.g(x, plans), self.bounds).split(self.latent_dim)  # (L, K, m, B) each
+        raw = self.g(x, plans)
+        if dtype in (None, raw.dtype):
+            bounded = soft_bound(raw, self.bounds)
+        else:  # a copy, which can be bounded where it is
+            bounded = raw.to(dtype)
+            if self.bounds is not None:
+                bounds = self.bounds.to(dtype)
+                bounded.div_(bounds).tanh_().mul_(bounds)
+        mu, log_sigma = bounded.split(self.latent_dim)  # (L, K, m, B) each
         return Conditionals(
             mu=mu,
             log_sigma=log_sigma,

@@ -207,6 +207,7 @@ class TableModel:
             classifier = load_tuned(tuned, place) if tuned else kind.load(place)
             model = cls(classifier, schema, preprocessing, card)
             _answer_one_row(model)
+            _show(model)
         except ModelFileError:
             raise
         except (OSError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
@@ -277,6 +278,15 @@ def _answer_one_row(model: TableModel) -> None:
     unlike.count(columns)
     unlike.sentences()
     model.classifier.predict_proba(model.preprocessing.transform(columns))
+
+
+def _show(model: TableModel) -> None:
+    """Refuse a model whose card cannot be shown, at once and not when somebody looks at it."""
+    card_page(model.card, model.preprocessing)
+    if not (repr(model) and model._repr_html_() and all(isinstance(note, str) for note in model.notes)):
+        raise ValueError("its card is none")
+    if len(model.held_out_scores) != len(model.card["held_out_scores"]):
+        raise ValueError("its scores are none")
 
 
 def _digest(data: bytes) -> str:

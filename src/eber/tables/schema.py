@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from eber.io.text import cut, shortened
 from eber.tables.files import TableFile
 
 MAX_LISTED = 6
@@ -188,8 +189,8 @@ def require_columns(file: TableFile, names: Sequence[str]) -> None:
         if name not in file.names:
             near = difflib.get_close_matches(name, file.names, n=1, cutoff=0.5)
             fold = [other for other in file.names if other.casefold() == name.casefold()]
-            hint = f" Did you mean {(fold or near)[0]!r}?" if fold or near else ""
-            shown = ", ".join(file.names[:12]) + (", ..." if len(file.names) > 12 else "")
+            hint = f" Did you mean {shortened((fold or near)[0])}?" if fold or near else ""
+            shown = ", ".join(map(cut, file.names[:12])) + (", ..." if len(file.names) > 12 else "")
             raise ValueError(f"{file.title} has no column {name!r}.{hint} Its columns are {shown}.")
 
 

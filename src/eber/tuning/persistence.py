@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -35,9 +34,11 @@ from eber.estimators.persistence import (
 )
 from eber.exceptions import ModelFileError
 from eber.io.plain_data import from_json, to_json
+from eber.tuning.calibration import Calibration
+from eber.tuning.load_checks import answer_one_row, check_tuned
 from eber.tuning.plain_models import LinearModel, RateModel, TreeModel, plain_model
 from eber.tuning.pool import EnvironmentPool
-from eber.tuning.recalibration import RecalibratedClassifier, restored_calibration
+from eber.tuning.recalibration import RecalibratedClassifier
 from eber.tuning.search import EnvironmentSearch
 
 OURS: dict[str, type[EnvironmentClassifier]] = {
@@ -80,12 +81,8 @@ def load_tuned(cls: type[Any], path: str | os.PathLike[str]) -> Any:
         raise ModelFileError(f"{folder} holds a model of class {held}, not {cls.__name__}: load it with that class.")
     with refusing_nonsense(folder, cls.__name__):
         loaded = _restore(content, read_weights(folder, content["weights"], MAX_WEIGHTS_BYTES), folder)
-        row: Any = np.zeros((1, loaded.n_features_in_))
-        if hasattr(loaded, "feature_names_in_"):
-            row = pd.DataFrame(row, columns=loaded.feature_names_in_)
-        proba = loaded.predict_proba(row)
-        if proba.shape != (1, len(loaded.classes_)) or not np.isclose(proba.sum(), 1):
-            raise ValueError("it gives no probabilities")
+        check_tuned(loaded)
+        answer_one_row(loaded)
     return loaded
 
 
@@ -130,7 +127,7 @@ def _restore(content: dict[str, Any], tensors: Tensors, folder: Path) -> Any:
         if key not in (*LEARNED, *LEARNED_BY[name]):
             raise ValueError(f"{key!r} is nothing that a fit learns")
         restored = from_json(value)
-        setattr(part, key, restored_calibration(restored) if key == "calibration_" else restored)
+        setattr(part, key, Calibration(**restored) if key == "calibration_" else restored)
     inner = [_restore(described, with_prefix(tensors, f"{i}."), folder) for i, described in enumerate(content["parts"])]
     if name == "RecalibratedClassifier":
         (part.estimator_,) = inner

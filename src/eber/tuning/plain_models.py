@@ -40,6 +40,7 @@ class LinearModel:
         rows = _outputs(self.classes_)
         if self.coefficients.ndim != 2 or len(self.coefficients) != rows or self.intercepts.shape != (rows,):
             raise ValueError("its coefficients do not fit its classes")
+        _require_numbers(self.coefficients, self.intercepts)
 
     @property
     def n_features_in_(self) -> int:
@@ -67,6 +68,7 @@ class RateModel:
     def __post_init__(self) -> None:
         if self.shares.shape != self.classes_.shape or not np.isclose(self.shares.sum(), 1):
             raise ValueError("its shares do not fit its classes")
+        _require_shares(self.shares)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """p(y|x), (n, K)."""
@@ -106,21 +108,32 @@ class TreeModel:
     n_features_in_: int
 
     def __post_init__(self) -> None:
+        for array in (self.roots, self.columns, self.features, self.left, self.right):
+            if array.dtype != np.int64 or array.ndim != 1:
+                raise ValueError("its trees have nodes that are no whole numbers")
         N, node = len(self.features), np.arange(len(self.features))
         nodes = (self.thresholds, self.left, self.right, self.missing_left, self.values)
         leaf = (self.left == node) & (self.right == node)
         inner = (self.left > node) & (self.left < N) & (self.right > node) & (self.right < N)
         sound = (
             all(len(array) == N for array in nodes)
+            and self.missing_left.dtype == np.bool_
+            and self.thresholds.ndim == self.missing_left.ndim == self.baseline.ndim == 1
+            and self.values.ndim == 2
             and bool((leaf | inner).all())  # so that every row reaches a leaf
             and bool(((self.features >= 0) & (self.features < self.n_features_in_)).all())
             and bool(((self.roots >= 0) & (self.roots < N)).all())
             and len(self.roots) == len(self.columns) > 0
+            and self.thresholds.dtype == np.float64
             and self.values.shape[1] == (1 if self.boosted else len(self.classes_))
+            and len(self.baseline) in (0, _outputs(self.classes_))
             and bool(((self.columns >= -1) & (self.columns < max(len(self.baseline), 1))).all())
         )
         if not sound:
             raise ValueError("its trees are not whole")
+        _require_numbers(self.values, self.baseline)
+        if not self.boosted:
+            _require_shares(self.values)
 
     @property
     def boosted(self) -> bool:
@@ -243,6 +256,17 @@ def _joined(fitted: Any, trees: list[Arrays], columns: list[int], baseline: NDAr
         n_features_in_=int(fitted.n_features_in_),
         **nodes,
     )
+
+
+def _require_numbers(*arrays: NDArray[Any]) -> None:
+    if not all(array.dtype == np.float64 and np.isfinite(array).all() for array in arrays):
+        raise ValueError("its numbers are none")
+
+
+def _require_shares(values: NDArray[np.float64]) -> None:
+    _require_numbers(values)
+    if not ((values >= 0).all() and np.allclose(values.sum(-1), 1)):
+        raise ValueError("its shares are no probabilities")
 
 
 def _outputs(classes: NDArray[Any]) -> int:

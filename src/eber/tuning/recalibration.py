@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
 from eber.estimators.validation import index_of
-from eber.tuning.calibration import Calibration, estimate_calibration
+from eber.tuning.calibration import estimate_calibration
 from eber.tuning.pool import EnvironmentPool
 from eber.tuning.search import EnvironmentSearch, checked_table
 
@@ -141,12 +141,3 @@ def _checked(level: float) -> float:
     if not 0 < level < 1:
         raise ValueError(f"level is {level}; give a probability between 0 and 1, such as 0.9.")
     return level
-
-
-def restored_calibration(entry: dict[str, Any]) -> Calibration:
-    """A calibration from the plain data that it was saved as."""
-    calibration = Calibration(**entry)
-    size = len(calibration.mean)
-    if calibration.covariance.shape != (size, size) or not np.isfinite(calibration.covariance).all():
-        raise ValueError("its calibration is none")
-    return calibration

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import threading
@@ -15,6 +17,9 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from eber.runs.backends.protocol import THREAD_VARIABLES, Failure, Work
+
+_PR_SET_PDEATHSIG = 1
+"""Of <sys/prctl.h>: the signal that a process gets when the thread that started it ends."""
 
 
 @dataclass
@@ -41,7 +46,8 @@ class WorkerPool:
 
     def __init__(self, work: Work, size: int) -> None:
         work.check_local()
-        self._work, self.size = work, size
+        # As bytes: multiprocessing would unpack it, and import what it needs, before any of our code runs.
+        self._work, self.size = pickle.dumps(work), size
         self._workers: list[_Worker] = []
         # Processes are spawned, since a fork of a process that has used threads (torch, BLAS) may hang.
         self._context = multiprocessing.get_context("spawn")
@@ -153,9 +159,10 @@ def _surroundings() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _serve(pipe: connection.Connection, work: Work) -> None:
+def _serve(pipe: connection.Connection, pickled: bytes) -> None:
     """A worker's life: say that it is ready (None), then answer each block of tasks."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _end_with_parent()
+    work: Work = pickle.loads(pickled)  # imports for seconds
     work.begin()
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
@@ -169,8 +176,20 @@ def _serve(pipe: connection.Connection, work: Work) -> None:
 
 
 def _end_with_parent() -> None:
-    """End at once when the parent does, even by SIGKILL, so that nobody computes for a run that is gone."""
+    """From now on, end when the parent does, even by SIGKILL, so that nobody computes for a run that is gone.
+
+    Linux kills the worker itself, whatever it is doing. Elsewhere a thread waits for the parent, which may have to wait
+    for a library that is being loaded.
+    """
     parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    assert parent is not None
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent.pid:  # it died before it could be asked for
+            os._exit(1)
+    threading.Thread(target=_wait_for_end, args=(parent,), daemon=True).start()
+
+
+def _wait_for_end(parent: Any) -> None:
+    parent.join()
+    os._exit(1)
