@@ -182,7 +182,8 @@ def estimate_calibration(proba: Array, y_index: NDArray[np.int64], environments:
     """
     known = ~np.isnan(proba).any(1)
     K = proba.shape[1]
-    groups = [np.flatnonzero(known & (environments == name)) for name in np.unique(environments[known])]
+    rows_of = [np.flatnonzero(known & (environments == name)) for name in np.unique(environments[known])]
+    groups = [(_log(proba[rows]), y_index[rows]) for rows in rows_of]
     centre, slope_variance, intercept_variance = 0.0, SLOPE_SD**2, INTERCEPT_SD**2
     k = len(groups)
     modes: list[Array | None] = [None] * k
@@ -190,8 +191,8 @@ def estimate_calibration(proba: Array, y_index: NDArray[np.int64], environments:
         mean = np.array([centre] + [0.0] * K)
         precision = np.diag([1 / slope_variance] + [1 / intercept_variance] * K)
         found = [
-            _posterior(_log(proba[rows]), y_index[rows], mean, precision, _no_deviations(proba[rows]), start)
-            for rows, start in zip(groups, modes, strict=True)
+            _posterior(log_p, y, mean, precision, _no_deviations(log_p), start)
+            for (log_p, y), start in zip(groups, modes, strict=True)
         ]
         modes = [mode for mode, _ in found]
         updated = _update(found, K)
