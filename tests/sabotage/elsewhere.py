@@ -42,7 +42,7 @@ SABOTAGES = (
         broken="Columns to be kept are forgotten where a folder is predicted.",
         test="tests/workflow/test_predict_folder.py::test_each_file_is_predicted_as_if_alone",
         file="tables/folder_prediction.py",
-        before="predict_file(self.model, part, out, keep=self.keep)",
+        before="predict_file(self.model, part, out, self.asked)",
         after="predict_file(self.model, part, out)",
     ),
     Sabotage(

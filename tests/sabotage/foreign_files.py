@@ -65,8 +65,8 @@ SABOTAGES = (
     Sabotage(
         broken="A covariance may be any matrix.",
         test=SAVING + "test_a_calibration_that_no_fit_has_is_refused",
-        file="tuning/load_checks.py",
-        before=" or not np.allclose(covariance, covariance.T) or np.linalg.eigvalsh(covariance).min() < -1e-9",
+        file="tuning/calibration.py",
+        before="        and all(np.allclose(spread, spread.T) and (np.linalg.eigvalsh(spread) > 0).all() for spread in spreads)\n",
         after="",
     ),
     Sabotage(

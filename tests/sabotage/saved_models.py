@@ -77,8 +77,9 @@ SABOTAGES = (
         broken="The card is written anew when a model is loaded.",
         test="tests/trust/test_saved_models.py::test_loading_writes_nothing",
         file="tables/model_folder.py",
-        before="            _answer_one_row(model)\n",
-        after="            _answer_one_row(model)\n            (folder / CARD_PAGE).write_text(card_page(card))\n",
+        before="            answer_one_row(classifier, schema, preprocessing, calibration)\n",
+        after="            answer_one_row(classifier, schema, preprocessing, calibration)\n"
+        "            (folder / CARD_PAGE).write_text(card_page(card))\n",
     ),
     Sabotage(
         broken="All models of many classes are answered in float32.",

@@ -22,7 +22,7 @@ from eber.runs.joint_fits import run_alone
 from eber.tables import prediction
 from eber.tables.model_card import card_page, describe
 from eber.tables.model_folder import CARD_PAGE, CLASSIFIER_FOLDER, TABLE_FILE, TableModel
-from eber.tables.prediction import predict_file
+from eber.tables.prediction import Asked, predict_file
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.training import read_training_table
 from tests.own_methods import RelabelledClassifier
@@ -96,7 +96,7 @@ def test_a_saved_model_of_any_kind_answers_as_it_did(tmp_path: Path, new: Path, 
     again.save(tmp_path / "again")
     assert TableModel.load(tmp_path / "again").card == model.card
     with pytest.raises(ValueError, match=f"Only EBER can be adapted to new rows; this model is {method}"):
-        predict_file(again, new, tmp_path / "c.parquet", adapt=True)
+        predict_file(again, new, tmp_path / "c.parquet", Asked(adapt=True))
 
 
 def test_the_folder_holds_plain_data_only(tmp_path: Path, model: TableModel) -> None:
@@ -198,7 +198,7 @@ def test_batches_do_not_change_the_answers(
 
 
 def test_adaptation_reports_and_changes_the_environments_weights(tmp_path: Path, model: TableModel, new: Path) -> None:
-    report = predict_file(model, new, tmp_path / "p.parquet", adapt=True)
+    report = predict_file(model, new, tmp_path / "p.parquet", Asked(adapt=True))
     assert report.adaptation is not None
     assert report.adaptation.n_rows == 160
     columns = [name for name in pd.read_parquet(tmp_path / "p.parquet") if name.startswith("p(environment ")]
@@ -275,7 +275,7 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path, model: TableModel, m
         arrow.clear()
         before = pa.total_allocated_bytes()
         tracemalloc.start()
-        report = predict_file(model, path, tmp_path / "p.parquet", adapt=True)
+        report = predict_file(model, path, tmp_path / "p.parquet", Asked(adapt=True))
         peaks.append((tracemalloc.get_traced_memory()[1], max(arrow) - before))
         tracemalloc.stop()
         assert report.rows == 2000 * repeats
@@ -326,7 +326,7 @@ def test_a_baseline_predicts_labels_and_cannot_be_adapted(tmp_path: Path, new: P
     predict_file(model, new, tmp_path / "p.csv")
     assert list(pd.read_csv(tmp_path / "p.csv")) == ["patient_id", "predicted", "p(0)", "p(1)"]
     with pytest.raises(ValueError, match="Only EBER"):
-        predict_file(model, new, tmp_path / "p.csv", adapt=True)
+        predict_file(model, new, tmp_path / "p.csv", Asked(adapt=True))
 
 
 def test_a_folder_says_not_what_is_imported(tmp_path: Path, new: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from eber.datasets.hospitals import draw_hospitals
 from eber.tables import files
 from eber.tables.files import TableFile, open_table
-from eber.tables.prediction import predict_file
+from eber.tables.prediction import Asked, predict_file
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.training import TrainingTable, read_training_table
 from tests.trust.effort import LONG, times
@@ -197,6 +197,6 @@ def test_a_bomb_is_worked_through_in_bounded_memory_where_rows_go_one_way(
     """`predict`: batch after batch, whatever the file unpacks to, with its longest column copied to the answers."""
     header, row, *_ = new_patients(tmp_path).read_text().splitlines()
     rows = bomb(tmp_path / name, header, row)
-    report = predict_file(fitted_model(tmp_path, "ERM"), tmp_path / name, tmp_path / "p.parquet", keep=("note",))
+    report = predict_file(fitted_model(tmp_path, "ERM"), tmp_path / name, tmp_path / "p.parquet", Asked(keep=("note",)))
     assert report.rows == rows
     assert max(peak) < 200 << 20

@@ -1,12 +1,16 @@
 """A tuned EBER knows whether adapting helped where it could be seen, and adapts only then."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from eber import EBERClassifier, EnvironmentSearch
+from eber.estimators.members import average_of
 from eber.evaluation.metrics import negative_log_likelihood
 from eber.exceptions import AdaptationWarning
 from eber.method.adaptation import AdaptationRecord
+from eber.tuning.adaptation_record import STRENGTHS
 from tests.tuning.test_search import table
 
 pytestmark = pytest.mark.filterwarnings("ignore::eber.exceptions.FitWarning")
@@ -29,14 +33,23 @@ def test_the_record_is_what_adapting_did_in_environments_that_the_fit_had_not_se
     model = EBERClassifier(epochs=5, random_state=0)
     record = EnvironmentSearch(model, [{}]).fit(X, y, environments=e).estimators_[0].adaptation_record_
     assert record.environments == ("A", "B", "C", "D")
+    by_strength = {strength: [] for strength in STRENGTHS}
     for i, name in enumerate("ABCD"):
         alone = EBERClassifier(epochs=5, random_state=0).fit(X[e != name], y[e != name], environments=e[e != name])
         new, labels = X[e == name], y[e == name]
         before = negative_log_likelihood(labels, alone.predict_proba(new), alone.classes_)
         with pytest.warns(AdaptationWarning):
-            after = negative_log_likelihood(labels, alone.adapt(new).predict_proba(new), alone.classes_)
+            adapted = alone.adapt(new)
+        found = adapted.adaptation_
+        for strength, losses in by_strength.items():
+            mixture = strength * found.mixture + (1 - strength) * found.training_mixture
+            adapted.adaptation_ = replace(found, mixture=mixture)
+            losses.append(negative_log_likelihood(labels, adapted.predict_proba(new), alone.classes_))
         assert record.before[i] == pytest.approx(before, abs=1e-6)
-        assert record.after[i] == pytest.approx(after, abs=1e-6)
+    assert record.strength == min(STRENGTHS, key=lambda strength: np.mean(by_strength[strength]))
+    for i in range(4):  # judged with the strength that the other three choose
+        chosen = min(STRENGTHS, key=lambda strength: np.mean(np.delete(by_strength[strength], i)))
+        assert record.after[i] == pytest.approx(by_strength[chosen][i], abs=1e-6)
 
 
 def test_it_helped_on_average_and_in_three_of_four():
@@ -63,10 +76,24 @@ def test_it_adapts_where_that_helped_or_where_it_is_told_to(search, gains, force
     assert any("force=True" in reason for reason in adapted.adaptation_.reasons) == (not adapts)
 
 
+def test_the_mixture_is_shrunk_by_the_strength_of_the_record(search):
+    X, _, e = table(seed=1)
+    eber = average_of(search.estimators_ * 2)  # of two members
+    new, mixtures = X[e == "A"], {}
+    for strength in (0.25, 1.0):
+        eber.adaptation_record_ = replace(recorded([0.1]), strength=strength)
+        with pytest.warns(AdaptationWarning):
+            adapted = eber.adapt(new)
+        mixtures[strength] = [found.mixture for found in (*adapted.member_adaptations(), adapted.adaptation_)]
+    expected = [0.25 * mixture + 0.75 * eber.environment_prior_ for mixture in mixtures[1.0]]
+    np.testing.assert_allclose(mixtures[0.25], expected, atol=1e-12)
+
+
 def test_the_record_is_saved_with_the_model(search, tmp_path):
     (eber,) = search.estimators_
-    eber.adaptation_record_ = recorded([0.1, -0.2])
+    eber.adaptation_record_ = replace(recorded([0.1, -0.2]), strength=0.5)
     eber.save(tmp_path)
     loaded = EBERClassifier.load(tmp_path).adaptation_record_
     assert str(loaded) == str(eber.adaptation_record_)
+    assert loaded.strength == 0.5
     np.testing.assert_array_equal(loaded.after, eber.adaptation_record_.after)

@@ -13,7 +13,7 @@ import pytest
 import eber
 from eber.datasets.hospitals import draw_hospitals
 from eber.tables import folder_prediction
-from eber.tables.prediction import predict_file
+from eber.tables.prediction import Asked, predict_file
 from tests.command_line import eber as command
 from tests.trust.models import fitted_model
 
@@ -50,7 +50,7 @@ def test_each_file_is_predicted_as_if_alone(
     assert "predictions for 183 rows in 3 files." in capsys.readouterr().out
     model = eber.load_model(place / "model")
     for name in NAMES:
-        predict_file(model, place / "new" / name, tmp_path / "alone" / name, keep=("age",))
+        predict_file(model, place / "new" / name, tmp_path / "alone" / name, Asked(keep=("age",)))
     assert outputs(out) == outputs(tmp_path / "alone")
 
 

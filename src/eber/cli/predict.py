@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -37,6 +37,22 @@ def predict(
     adapt: Annotated[
         bool, typer.Option("--adapt", help="First re-estimate, from these rows, which environments they resemble.")
     ] = False,
+    force_adapt: Annotated[
+        bool,
+        typer.Option("--force-adapt", help="Adapt also where that did not help in left-out training environments."),
+    ] = False,
+    labelled: Annotated[
+        Path | None,
+        typer.Option(
+            "--labelled",
+            help="Rows of the new environment with their labels, to learn slope and intercepts from; may be the table "
+            "itself.",
+            show_default=False,
+        ),
+    ] = None,
+    level: Annotated[
+        float, typer.Option("--level", help="Probability of lying between the columns low and high.")
+    ] = 0.9,
     keep: Annotated[
         list[str] | None,
         typer.Option("--keep", help="Column to be copied into the output; may be repeated.", show_default=False),
@@ -69,11 +85,17 @@ def predict(
     ):
         loaded = load_model(model)
         warnings.simplefilter("ignore", AdaptationWarning)  # the remarks below say it
-        kept = columns_named(keep, table, reading)
+        asked: dict[str, Any] = {
+            "keep": columns_named(keep, table, reading),
+            "adapt": adapt,
+            "force": force_adapt,
+            "labelled": labelled,
+            "level": level,
+        }
         if file_by_file:
-            predictions = predict_folder(loaded, table, out, keep=kept, adapt=adapt, jobs=jobs, backend=place)
+            predictions = predict_folder(loaded, table, out, jobs=jobs, backend=place, **asked)
         else:
-            predictions = loaded.predict_table(table, out, keep=kept, adapt=adapt, **reading)
+            predictions = loaded.predict_table(table, out, **asked, **reading)
     for line in predictions.remarks:
         typer.echo(printable(line))
     files = f" in {count(predictions.report.files, 'file')}" if file_by_file else ""

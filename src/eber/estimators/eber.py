@@ -360,8 +360,9 @@ class EBERClassifier(EBERFitting):
         reasons not to trust it, if any, are in the copy's `adaptation_`; each reason is also warned of. Each of several
         members has its own estimate; `adaptation_` is then their mean.
 
-        Where the fit knows that adapting did not help in training environments that were left out
-        (`adaptation_record_`), the copy predicts as the original does, unless it is told to adapt by `force`.
+        Where the fit knows what adapting did in training environments that were left out (`adaptation_record_`), the
+        estimate is shrunk to the training mixture as was best there; and where it did not help there, the copy predicts
+        as the original does, unless it is told to adapt by `force`.
 
         Parameters
         ----------
@@ -383,7 +384,11 @@ class EBERClassifier(EBERFitting):
             adapted.adaptation_ = self._adaptation_to(X)
         record = getattr(self, "adaptation_record_", None)
         if record is not None and not record.helped and not force:
-            adapted._keep_training_mixture(f"{record}; adapt(X, force=True) adapts all the same")
+            adapted._shrink_mixture(
+                0.0, f"{record}; adapt(X, force=True), or predict --force-adapt, adapts all the same"
+            )
+        elif record is not None:
+            adapted._shrink_mixture(record.strength)
         for reason in adapted.adaptation_.reasons:
             warn_user(f"Do not trust this adaptation: {reason}.", AdaptationWarning)
         return adapted
@@ -392,12 +397,12 @@ class EBERClassifier(EBERFitting):
         """What `adapt` found for each member, on the copy that it returned; one for a single fit."""
         return [member.adaptation_ for member in getattr(self, "members_", [self])]
 
-    def _keep_training_mixture(self, reason: str) -> None:
-        """Undo an adaptation, and say why."""
+    def _shrink_mixture(self, strength: float, *reasons: str) -> None:
+        """Take an adaptation back, in part or wholly, and say why not to trust it."""
         for single in getattr(self, "members_", []):
-            single._keep_training_mixture(reason)
-        kept = self.adaptation_.training_mixture
-        self.adaptation_ = replace(self.adaptation_, mixture=kept, reasons=(*self.adaptation_.reasons, reason))
+            single._shrink_mixture(strength, *reasons)
+        shrunk = self.adaptation_.shrunk(strength)
+        self.adaptation_ = replace(shrunk, reasons=(*shrunk.reasons, *reasons))
 
     def _adaptation_to(self, X: Any, member: int = 0) -> Adaptation:
         """The mixture that explains rows best, before any earlier adaptation; `member` counts in an explanation."""

@@ -88,6 +88,10 @@ class Explanation:
     def columns(self) -> Iterator[tuple[str, NDArray[Any]]]:
         """Names and values of the columns of `to_frame`; different labels may have one name."""
         yield from answer_columns(self.classes, self.p_y_given_x)
+        yield from self.further_columns()
+
+    def further_columns(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        """Those after the probabilities: what only EBER says."""
         for name in self.uncertainty:
             yield f"uncertainty_{name}", self.uncertainty[name].to_numpy()
         for j, values in enumerate(self.mean_z.T):

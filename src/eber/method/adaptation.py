@@ -13,7 +13,7 @@ Prediction then uses p(e|x) pi_e / pi0_e, renormalised.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -68,6 +68,10 @@ class Adaptation:
     def trusted(self) -> bool:
         """Whether nothing was found that speaks against it."""
         return not self.reasons
+
+    def shrunk(self, strength: float) -> Adaptation:
+        """The mixture moved from the training one towards the estimate: none of the way for 0, all of it for 1."""
+        return replace(self, mixture=strength * self.mixture + (1 - strength) * self.training_mixture)
 
     @property
     def log_ratio(self) -> NDArray[np.float64]:
@@ -165,12 +169,16 @@ class AdaptationRecord:
     ----------
     environments : tuple of str
     before, after : (k,)
-        NLL in each of them, before and after adapting to its rows without their labels.
+        NLL in each of them, before and after adapting to its rows without their labels, with the strength that the
+        others of them chose.
+    strength : float
+        How far to move from the training mixture to the estimated one: what all of them chose.
     """
 
     environments: tuple[str, ...]
     before: NDArray[np.float64]
     after: NDArray[np.float64]
+    strength: float = 1.0
 
     @property
     def helped(self) -> bool:

@@ -20,6 +20,7 @@ from eber.report.comparison_tables import fold_table, ranking, ranking_caption, 
 from eber.report.environment_charts import class_marks, latent_charts, resemblance_chart, uncertainty_chart
 from eber.report.glossary import comparison_terms
 from eber.report.held_out import HeldOut
+from eber.report.new_environment import new_environment
 from eber.report.page import PAGE_FILE
 from eber.report.score_charts import calibration_charts, fold_chart, ranking_chart
 from eber.report.templates import render
@@ -44,8 +45,10 @@ SECTIONS = {
     "method": "Which method should I use, and how sure is that?",
     "expectation": "How will it do in a new environment?",
     "trust": "Can I trust its probabilities?",
+    "distance": "How far off may it be in a new environment?",
     "action": "Does it help to act on it, and from which probability on?",
     "columns": "Which columns matter, and do they matter everywhere?",
+    "labels": "How many labels of a new environment buy how much?",
     "adaptation": "Should I adapt it to a new environment?",
     "resemblance": "Which environments resemble each other?",
     "uncertainty": "Where does uncertainty come from?",
@@ -77,11 +80,14 @@ def write_comparison_page(
     fold_methods = shown_methods(summary)
     columns = summarise_columns(held.importance(advised))
     thresholds = _thresholds(held, record)
+    elsewhere = new_environment(held, record)
     said = {
         "reference": use.reference(summary),
         "expectation": answers.expectation(summary),
         "adaptation": use.adaptation(summary),
         "trust": answers.trust(held),
+        "distance": elsewhere.distance,
+        "labels": elsewhere.labels,
         "action": thresholds["answer"] if thresholds else TOO_MANY_CLASSES,
         "columns": use.importance(columns, advised),
         "resemblance": answers.resemblance(held),
@@ -109,10 +115,12 @@ def write_comparison_page(
         answers=said,
         of_eber=use.of_eber(summary),
         thresholds=thresholds,
+        elsewhere=elsewhere,
         charts={
             "ranking": ranking_chart(summary),
             "folds": fold_chart(held),
             "calibration": calibration_charts(held, list(record.classes)),
+            "distance": elsewhere.distance_chart,
             "decision": thresholds["chart"] if thresholds else None,
             "importance": importance_chart(columns, advised) if columns else None,
             "importance_map": importance_map(columns, summary.folds) if columns else None,

@@ -59,6 +59,10 @@ _OF_COMPARISONS = (
         "The few numbers into which EBER sums up a row before it predicts.",
     ),
     (
+        "Recalibrated",
+        "Probabilities made steeper or flatter, higher or lower, so that they fit the labels of a new environment.",
+    ),
+    (
         "Adapted",
         "EBER's mixture of training environments, re-estimated from rows of the new environment without their labels.",
     ),

@@ -16,22 +16,15 @@ from typing import Any
 import numpy as np
 
 import eber
-from eber.estimators import EBERClassifier
 from eber.io.checksummed_json import encode_checksummed, read_checksummed
 from eber.io.files import sole_writer, sweep_temporaries, write_atomically
 from eber.io.text import count
 from eber.tables.files import open_table
 from eber.tables.model_folder import TableModel
-from eber.tables.prediction import (
-    ADAPTATION_ROWS,
-    DrawnRows,
-    adapted,
-    draw_rows,
-    predict_file,
-    require_adaptable,
-)
+from eber.tables.prediction import Asked, predict_file, say_intervals
 from eber.tables.predictions import PredictionReport, TablePredictions
 from eber.tables.schema import require_columns
+from eber.tables.unlabelled_rows import ADAPTATION_ROWS, DrawnRows, adapted, draw_rows, require_adaptable
 from eber.tables.unlike_training import UnlikeTraining
 from eber.training import one_thread
 
@@ -52,7 +45,8 @@ class FolderTask:
     model : TableModel
         Adapted, where that was asked for.
     folder, out : Path
-    keep : tuple of str
+    asked : Asked
+        Without an adaptation, which the model has had.
     random_state : int
         Of the sample that an adaptation is estimated from.
     """
@@ -60,7 +54,7 @@ class FolderTask:
     model: TableModel
     folder: Path
     out: Path
-    keep: tuple[str, ...]
+    asked: Asked
     random_state: int = 0
 
     def draw(self, numbered: tuple[int, Path]) -> DrawnRows:
@@ -77,13 +71,14 @@ class FolderTask:
             "version": eber.__version__,
             "input": _digest(part),
             "model": self.model.fingerprint,
-            "keep": list(self.keep),
+            "keep": list(self.asked.keep),
+            "level": self.asked.level,
         }
         known = _read_done(done)
         if known and known["made_of"] == made_of and out.is_file() and _digest(out) == known["output"]:
             return {**known["counts"], "done_before": True}
         with one_thread():
-            report = predict_file(self.model, part, out, keep=self.keep)
+            report = predict_file(self.model, part, out, self.asked)
         counts = report.counts_to_json()
         done.parent.mkdir(parents=True, exist_ok=True)
         content = {"made_of": made_of, "output": _digest(out), "counts": counts}
@@ -126,19 +121,16 @@ def predict_folder(
     model: TableModel,
     folder: Path,
     out: Path,
+    asked: Asked = Asked(),  # noqa: B008 (frozen)
     *,
-    keep: tuple[str, ...] = (),
-    adapt: bool = False,
     each: Each = one_after_the_other,
 ) -> TablePredictions:
     """Predict every Parquet file of a folder into a file of the same name in another.
 
     Parameters
     ----------
-    keep : tuple of str
-        As for `predict_file`.
-    adapt : bool
-        Re-estimate the mixture of environments from the rows of all files first.
+    asked : Asked
+        As for `predict_file`; an adaptation is to the rows of all files.
     each : callable
         Who does the tasks.
 
@@ -151,14 +143,13 @@ def predict_folder(
         raise ValueError(f"{out} lies in the folder to be predicted; give another one for the predictions.")
     file = open_table(folder)
     require_columns(file, [feature.name for feature in model.schema.features])
-    require_columns(file, keep)
-    report = PredictionReport(unlike=UnlikeTraining(model.preprocessing))
-    task = FolderTask(model, folder, out, keep)
-    if adapt:
+    require_columns(file, asked.keep)
+    report = PredictionReport(unlike=UnlikeTraining(model.preprocessing), intervals=say_intervals(model, asked.level))
+    task = FolderTask(model, folder, out, replace(asked, adapt=False, force=False))
+    if asked.adapt:
         require_adaptable(model)
-        assert isinstance(model.classifier, EBERClassifier)
         sample = _sample_of_all(task, file.parts, each)
-        task = replace(task, model=replace(model, classifier=adapted(model.classifier, sample, file, report)))
+        task = replace(task, model=adapted(model, sample, file, report, asked.force))
     out.mkdir(parents=True, exist_ok=True)
     found = _answers(task.predict, file.parts, each)
     for part in file.parts:  # in their order, whichever was done first

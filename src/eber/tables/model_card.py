@@ -110,7 +110,12 @@ def card_page(card: Mapping[str, Any], preprocessing: Preprocessing) -> str:
             lines.append(f"| {_cell(entry['held_out'])} | {entry['rows']} | {' | '.join(values)} |")
     else:
         lines.append("Not measured.")
-    sections = {"Remarks": [*card["remarks"], *data["notes"]], "Signs of a bad fit": card["signs_of_a_bad_fit"]}
+    sections = {
+        # Cards of earlier folders do not say it.
+        "How far off it may be in a new environment": card.get("new_environment", []),
+        "Remarks": [*card["remarks"], *data["notes"]],
+        "Signs of a bad fit": card["signs_of_a_bad_fit"],
+    }
     for title, entries in sections.items():
         if entries:
             lines += ["", f"## {title}", "", *(f"- {_text(entry)}" for entry in entries)]

@@ -8,16 +8,15 @@ is, what it was fitted on and how well it does. Nothing is pickled and no code f
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
+from numpy.typing import NDArray
 
 from eber.estimators.base import EnvironmentClassifier
 from eber.estimators.persistence import MANIFEST, encode_estimator, remove_files, write_files
@@ -26,14 +25,15 @@ from eber.io.checksummed_json import MAX_BYTES, encode_checksummed, is_of_format
 from eber.io.display import html_display, html_table, text_display, text_table
 from eber.io.files import read_regular, sole_writer, write_atomically
 from eber.io.named_parts import JOURNAL, new_part
+from eber.io.plain_data import from_json, to_json
 from eber.io.text import count
 from eber.methods import find_saved_class, saved_name
+from eber.tables.loaded_model import answer_one_row
 from eber.tables.model_card import card_page
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.reading import Reading
-from eber.tables.schema import FeatureKind, Schema
-from eber.tables.training import FeatureColumns
-from eber.tables.unlike_training import UnlikeTraining
+from eber.tables.schema import Schema
+from eber.tuning.calibration import Calibration, restored_calibration
 from eber.tuning.persistence import PLAIN, TUNED, encode_tuned, load_tuned
 from eber.tuning.plain_models import PLAIN_KINDS, plain_model
 from eber.tuning.pool import EnvironmentPool
@@ -65,12 +65,15 @@ class TableModel:
     preprocessing : Preprocessing
     card : mapping
         The model card as plain data; see :func:`eber.tables.model_card.describe`.
+    calibration : Calibration, optional
+        How environments differ, from leaving them out; or what labels of a new one have left of it.
     """
 
     classifier: Any
     schema: Schema
     preprocessing: Preprocessing
     card: Mapping[str, Any]
+    calibration: Calibration | None = None
 
     @property
     def notes(self) -> list[str]:
@@ -89,6 +92,9 @@ class TableModel:
         *,
         keep: Iterable[str] = (),
         adapt: bool = False,
+        force: bool = False,
+        labelled: Any = None,
+        level: float = 0.9,
         sheet: str | None = None,
         query: str | None = None,
         encoding: str | None = None,
@@ -108,7 +114,14 @@ class TableModel:
             Columns to be copied into the predictions, as identifiers of the fit are in any case.
         adapt : bool
             First re-estimate, from these rows, which environments they resemble. An `AdaptationWarning` says when not
-            to trust that.
+            to trust that; where it did not help in left-out training environments it is not done.
+        force : bool
+            Adapt also there.
+        labelled : str, Path or DataFrame, optional
+            Rows of the new environment whose labels are known, from which slope and intercepts are learned; see
+            `adapt_to_labels`. It may be the table itself, with labels in some rows.
+        level : float
+            Probability with which a new environment lies between the columns `low` and `high`.
         sheet, query, encoding : str, optional
             How a file is read; see `compare_table`.
 
@@ -119,15 +132,65 @@ class TableModel:
         """
         from eber.tables.prediction import predict_table  # which knows this class
 
-        return predict_table(self, table, out, keep=keep, adapt=adapt, reading=Reading(sheet, query, encoding))
+        return predict_table(
+            self,
+            table,
+            out,
+            keep=keep,
+            adapt=adapt,
+            force=force,
+            labelled=labelled,
+            level=level,
+            reading=Reading(sheet, query, encoding),
+        )
+
+    def predict_interval(
+        self, table: Any, level: float = 0.9, *, sheet: str | None = None, query: str | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Where each probability lies in a new environment with probability `level`.
+
+        Returns
+        -------
+        low, high : arrays of shape (n, K)
+            Columns as in ``classifier.classes_``. They narrow as labels arrive (`adapt_to_labels`), and with few
+            training environments they are wide.
+        """
+        from eber.tables.prediction import predict_interval  # which knows this class
+
+        return predict_interval(self, table, level, Reading(sheet, query))
+
+    def adapt_to_labels(self, labelled: Any, *, sheet: str | None = None, query: str | None = None) -> TableModel:
+        """A model that has learned from labelled rows of a new environment; given again, further labels add to them.
+
+        Slope and intercepts of its probabilities are what these labels say, shrunk to what left-out training
+        environments had. It is saved like any other, and its card says what was learned.
+
+        Parameters
+        ----------
+        labelled : str, Path or DataFrame
+            With the model's columns and its label; rows without a label are left out.
+        """
+        from eber.tables.labelled_rows import adapt_to_labels  # which knows this class
+
+        return adapt_to_labels(self, labelled, Reading(sheet, query))[0]
 
     @property
     def fingerprint(self) -> str:
         """A text that changes whenever an answer of the model might."""
-        digest = hashlib.sha256(repr([self.schema.to_json(), self.preprocessing.to_json()]).encode())
-        for content in encode_estimator(self.classifier).values():
+        plain = [self.schema.to_json(), self.preprocessing.to_json(), to_json(self.calibration, "calibration")]
+        digest = hashlib.sha256(repr(plain).encode())
+        for content in self._classifier_files()[1].values():
             digest.update(content)
         return digest.hexdigest()
+
+    def _classifier_files(self) -> tuple[Any, dict[str, bytes]]:
+        """The classifier in the form that it is saved in, and its files."""
+        classifier = self.classifier
+        if isinstance(classifier, EnvironmentClassifier):
+            return classifier, encode_estimator(classifier)
+        if not isinstance(classifier, EnvironmentSearch | EnvironmentPool):
+            classifier = plain_model(classifier)
+        return classifier, encode_tuned(classifier)
 
     def __repr__(self) -> str:
         heads, lines = self._scores()
@@ -161,11 +224,7 @@ class TableModel:
         """Write the folder, which is the old model until ``table.json`` has been replaced, and the new one then."""
         folder = Path(folder)
         prepare_folder(folder)
-        classifier = self.classifier
-        if not isinstance(classifier, EnvironmentClassifier | EnvironmentSearch | EnvironmentPool):
-            classifier = plain_model(classifier)
-        ours = isinstance(classifier, EnvironmentClassifier)
-        files = encode_estimator(classifier) if ours else encode_tuned(classifier)
+        classifier, files = self._classifier_files()
         digest = _digest(files[MANIFEST])
         place = folder / f"{CLASSIFIER_FOLDER}-{digest[:16]}"
         content = {
@@ -173,6 +232,7 @@ class TableModel:
             "schema": self.schema.to_json(),
             "preprocessing": self.preprocessing.to_json(),
             "card": self.card,
+            "calibration": to_json(self.calibration, "calibration"),
             # The classifier and its preprocessing belong together: columns in another order would be silent nonsense.
             "classifier": {"folder": place.name, "sha256": digest},
         }
@@ -205,8 +265,11 @@ class TableModel:
             if _digest(manifest) != content["classifier"]["sha256"]:
                 raise ModelFileError(f"{place}: the classifier and {TABLE_FILE} are of different fits. {AGAIN}")
             classifier = load_tuned(tuned, place) if tuned else kind.load(place)
-            model = cls(classifier, schema, preprocessing, card)
-            _answer_one_row(model)
+            # The first folders have none.
+            entry = from_json(content.get("calibration"))
+            calibration = None if entry is None else restored_calibration(entry, len(classifier.classes_))
+            model = cls(classifier, schema, preprocessing, card, calibration)
+            answer_one_row(classifier, schema, preprocessing, calibration)
             _show(model)
         except ModelFileError:
             raise
@@ -244,40 +307,6 @@ def prepare_folder(folder: Path) -> None:
         raise ValueError(f"{folder} holds other things and no model; give an empty or a new folder.")
     with sole_writer(folder):
         pass
-
-
-def _answer_one_row(model: TableModel) -> None:
-    """Refuse a model whose columns, preprocessing and classifier do not fit together.
-
-    Rows with and without values go the way that the rows of a file will go.
-    """
-    schema = model.schema
-    texts = [schema.label, schema.environment, *schema.identifiers, *schema.dropped, *schema.dropped.values()]
-    texts += [*schema.remarks, schema.positive, *schema.missing]
-    texts += [text for feature in schema.features for text in (feature.name, *feature.odd_texts)]
-    if not all(isinstance(text, str) for text in texts):
-        raise ValueError("a name in it is no text")
-    kinds = {feature.name: feature.kind for feature in schema.features}
-    if not set(kinds.values()) <= set(get_args(FeatureKind)) or kinds != {
-        encoding.name: encoding.kind for encoding in model.preprocessing.encodings
-    }:
-        raise ValueError("its columns and its preprocessing are of different tables")
-    if not all(0 < encoding.scale < math.inf for encoding in model.preprocessing.encodings):
-        raise ValueError("a column in it has no scale")
-    if not all(isinstance(feature.signs, bool) for feature in schema.features):
-        raise ValueError("a column in it is neither of signs nor not")
-    columns = FeatureColumns(
-        {
-            feature.name: pa.array([None, "?"]) if feature.kind in TEXT_KINDS else np.array([np.nan, 1.0])
-            for feature in schema.features
-        },
-        n_rows=2,
-    )
-    model.preprocessing.unseen(columns)
-    unlike = UnlikeTraining(model.preprocessing)
-    unlike.count(columns)
-    unlike.sentences()
-    model.classifier.predict_proba(model.preprocessing.transform(columns))
 
 
 def _show(model: TableModel) -> None:

@@ -18,24 +18,49 @@ from eber.estimators import EBERClassifier
 from eber.estimators.explanation import answer_columns
 from eber.io.files import leaving_no_empty_folder, replacing, sole_writer
 from eber.io.spreadsheet_text import escape_formulas
+from eber.io.text import count
 from eber.tables.columns import find_limits
 from eber.tables.files import BATCH_ROWS, PARQUET_SUFFIXES, TableFile, open_table, unique_names
 from eber.tables.frames import frame_like, is_path
 from eber.tables.model_folder import TableModel
+from eber.tables.new_environment import LEVEL, interval, interval_columns, recalibrated
 from eber.tables.predictions import PredictionReport, TablePredictions, add_counts
 from eber.tables.reading import NOTHING_SAID, Reading
 from eber.tables.schema import require_columns
 from eber.tables.training import decode
+from eber.tables.unlabelled_rows import ADAPTATION_ROWS, adapted, draw_rows, require_adaptable
 from eber.tables.unlike_training import UnlikeTraining
 from eber.training import one_thread
-
-ADAPTATION_ROWS = 50_000
-"""Rows that an adaptation is estimated from; a larger file gives a random sample of so many."""
+from eber.tuning.few_labels import deviations_of, said
+from eber.tuning.recalibration import checked_level
 
 SUFFIXES = (".csv", *PARQUET_SUFFIXES)
 """Of files that predictions are written to."""
 MAX_VALUES = 4_000_000
 """Of p(e|x) in a batch."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a model besides its predictions.
+
+    Parameters
+    ----------
+    keep : tuple of str
+        Columns of the table that are copied into the answers, before them; identifiers of the fit that the table has
+        are copied in any case.
+    adapt : bool
+        Re-estimate the mixture of environments from the table first.
+    force : bool
+        Also where that did not help in left-out training environments.
+    level : float
+        Probability with which a new environment lies between `low` and `high`.
+    """
+
+    keep: tuple[str, ...] = ()
+    adapt: bool = False
+    force: bool = False
+    level: float = LEVEL
 
 
 def predict_table(
@@ -45,22 +70,71 @@ def predict_table(
     *,
     keep: Iterable[str] = (),
     adapt: bool = False,
+    force: bool = False,
+    labelled: Any = None,
+    level: float = LEVEL,
     reading: Reading = NOTHING_SAID,
 ) -> TablePredictions:
     """Predict every row of a table; see :meth:`TableModel.predict_table`."""
-    keep = (keep,) if isinstance(keep, str) else tuple(keep)
+    asked = Asked((keep,) if isinstance(keep, str) else tuple(keep), adapt or force, force, checked_level(level))
     with one_thread():
-        if out is not None:
-            path = Path(out)
-            if is_folder_of_outputs(table, path):
-                from eber.tables.folder_prediction import predict_folder  # which knows this module
+        model, learned = with_labels(model, labelled, table, asked, reading)
+        predictions = _predict(model, table, out, asked, reading)
+    predictions.report.learned = learned
+    return predictions
 
-                return predict_folder(model, Path(table), path, keep=keep, adapt=adapt)
-            report = predict_file(model, table, path, keep=keep, adapt=adapt, reading=reading)
-            return TablePredictions(None, path, report)
-        report, batches = _predict_batches(model, _open(model, table, reading), keep, adapt)
-        answers = pa.concat_tables(list(batches), promote_options="permissive")
+
+def _predict(model: TableModel, table: Any, out: str | Path | None, asked: Asked, reading: Reading) -> TablePredictions:
+    if out is not None:
+        path = Path(out)
+        if is_folder_of_outputs(table, path):
+            from eber.tables.folder_prediction import predict_folder  # which knows this module
+
+            return predict_folder(model, Path(table), path, asked)
+        return TablePredictions(None, path, predict_file(model, table, path, asked, reading=reading))
+    report, batches = _predict_batches(model, _open(model, table, reading), asked)
+    answers = pa.concat_tables(list(batches), promote_options="permissive")
     return TablePredictions(frame_like(table, answers), None, report)
+
+
+def with_labels(
+    model: TableModel, labelled: Any, table: Any, asked: Asked, reading: Reading = NOTHING_SAID
+) -> tuple[TableModel, tuple[str, ...]]:
+    """The model after the labelled rows, if there are any, and what they changed in sentences."""
+    if labelled is None:
+        return model, ()
+    if asked.adapt:
+        raise ValueError(
+            "Labelled rows recalibrate what the model says without adapting to rows that have no label; give labelled "
+            "rows or adapt, not both."
+        )
+    from eber.tables.labelled_rows import adapt_to_labels, reading_of  # which know models
+
+    return adapt_to_labels(model, labelled, reading_of(labelled, table, reading))
+
+
+def predict_interval(
+    model: TableModel, table: Any, level: float, reading: Reading = NOTHING_SAID
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Where each probability lies in a new environment; see :meth:`TableModel.predict_interval`."""
+    if model.calibration is None or not model.calibration.is_measured:
+        raise ValueError(
+            "This model does not know how environments differ: fit it with leave-one-environment-out scores on at "
+            "least three environments."
+        )
+    checked_level(level)
+    file, report = _open(model, table, reading), PredictionReport()
+    require_columns(file, [feature.name for feature in model.schema.features])
+    parts = []
+    with one_thread():
+        for rows in file.batches([feature.name for feature in model.schema.features], _batch_rows(model.classifier)):
+            X = model.preprocessing.transform(decode(rows, file, model.schema, report.rows))
+            parts.append(interval(model.calibration, *said(model.classifier, X), level))
+            report.rows += len(X)
+    if not report.rows:
+        raise ValueError(f"{file.title} has columns but no rows.")
+    low, high = (np.concatenate(values) for values in zip(*parts, strict=True))
+    return low, high
 
 
 def is_folder_of_outputs(table: Any, out: Path) -> bool:
@@ -72,9 +146,8 @@ def predict_file(
     model: TableModel,
     table: Any,
     out: Path,
+    asked: Asked = Asked(),  # noqa: B008 (frozen)
     *,
-    keep: tuple[str, ...] = (),
-    adapt: bool = False,
     random_state: int = 0,
     reading: Reading = NOTHING_SAID,
 ) -> PredictionReport:
@@ -84,11 +157,7 @@ def predict_file(
 
     Parameters
     ----------
-    keep : tuple of str
-        Columns of the table that are copied into the answers, before them; identifiers of the fit that the table has
-        are copied in any case.
-    adapt : bool
-        Re-estimate the mixture of environments from the table first.
+    asked : Asked
     reading : Reading
         How the source is read.
     """
@@ -96,7 +165,7 @@ def predict_file(
         raise ValueError(f"Predictions are written as .csv or .parquet; {out.name} is neither.")
     if is_path(table) and out.resolve() == Path(table).resolve():
         raise ValueError(f"{out} is the file to be predicted; give another name for the predictions.")
-    report, batches = _predict_batches(model, _open(model, table, reading), keep, adapt, random_state)
+    report, batches = _predict_batches(model, _open(model, table, reading), asked, random_state)
     with leaving_no_empty_folder(out.parent), _only_writer(out) as temporary:
         writer = None
         try:
@@ -127,7 +196,7 @@ def _open(model: TableModel, table: Any, reading: Reading) -> TableFile:
 
 
 def _predict_batches(
-    model: TableModel, file: TableFile, keep: tuple[str, ...], adapt: bool, random_state: int = 0
+    model: TableModel, file: TableFile, asked: Asked, random_state: int = 0
 ) -> tuple[PredictionReport, Iterator[Any]]:
     """Answers as pyarrow tables, and a report that is whole when the last of them has come.
 
@@ -135,21 +204,21 @@ def _predict_batches(
     """
     names = [feature.name for feature in model.schema.features]
     require_columns(file, names)
-    require_columns(file, keep)
-    copied = tuple(dict.fromkeys([*keep, *(name for name in model.schema.identifiers if name in file.names)]))
+    require_columns(file, asked.keep)
+    copied = tuple(dict.fromkeys([*asked.keep, *(name for name in model.schema.identifiers if name in file.names)]))
     used = {*names, *copied, model.schema.label, model.schema.environment, *model.schema.dropped}
     report = PredictionReport(ignored=tuple(name for name in file.names if name not in used))
-    classifier = model.classifier
-    if adapt:
+    report.intervals = say_intervals(model, asked.level)
+    if asked.adapt:
         require_adaptable(model)
         sample = draw_rows(model, file, ADAPTATION_ROWS, np.random.default_rng(random_state))
-        classifier = adapted(classifier, sample, file, report)
+        model = adapted(model, sample, file, report, asked.force)
 
     def batches() -> Iterator[Any]:
         unlike = report.unlike = UnlikeTraining(model.preprocessing)
-        for table in file.batches([*dict.fromkeys([*names, *copied])], _batch_rows(classifier)):
+        for table in file.batches([*dict.fromkeys([*names, *copied])], _batch_rows(model.classifier)):
             X = _features(model, file, table, report, unlike)
-            yield _answers(classifier, X, {name: table[name].combine_chunks() for name in copied})
+            yield _answers(model, X, {name: table[name].combine_chunks() for name in copied}, asked.level)
             report.rows += len(X)
         if not report.rows:
             raise ValueError(f"{file.title} has columns but no rows.")
@@ -169,62 +238,17 @@ def _features(
     return model.preprocessing.transform(columns)
 
 
-@dataclass(frozen=True)
-class DrawnRows:
-    """A random sample of rows: those with the largest marks, so that samples of several files make one of all.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        As the classifier takes them.
-    marks : array of shape (n,)
-        Drawn evenly from 0 to 1.
-    """
-
-    X: NDArray[np.float64]
-    marks: NDArray[np.float64]
-
-    def joined(self, other: DrawnRows, size: int) -> DrawnRows:
-        """At most `size` rows of both, in the order of their marks, whichever came first."""
-        X, marks = np.concatenate([self.X, other.X]), np.concatenate([self.marks, other.marks])
-        best = np.argsort(-marks)[:size]
-        return DrawnRows(X[best], marks[best])
-
-
-def draw_rows(model: TableModel, file: TableFile, size: int, rng: np.random.Generator) -> DrawnRows:
-    """At most `size` rows, each row of the file as likely as any other, in one pass."""
-    names = [feature.name for feature in model.schema.features]
-    kept, marks = np.empty((0, len(model.preprocessing.names_out))), np.empty(0)
-    n_rows = 0
-    for table in file.batches(names):
-        X = model.preprocessing.transform(decode(table, file, model.schema, n_rows))
-        n_rows += len(X)
-        drawn = rng.random(len(X))
-        if len(marks) == size:
-            chosen = drawn > marks.min()
-            X, drawn = X[chosen], drawn[chosen]
-        kept, marks = np.concatenate([kept, X]), np.concatenate([marks, drawn])
-        if len(marks) > size:
-            best = np.argpartition(-marks, size)[:size]
-            kept, marks = kept[best], marks[best]
-    return DrawnRows(kept, marks)
-
-
-def require_adaptable(model: TableModel) -> None:
-    """Refuse a model that has no mixture of environments."""
-    if not isinstance(model.classifier, EBERClassifier):
-        raise ValueError(f"Only EBER can be adapted to new rows; this model is {model.card['method']}.")
-
-
-def adapted(classifier: EBERClassifier, sample: DrawnRows, file: TableFile, report: PredictionReport) -> EBERClassifier:
-    """The classifier with the mixture of these rows, which the report is told."""
-    if not len(sample.X):
-        raise ValueError(f"{file.title} has columns but no rows.")
-    classifier = classifier.adapt(sample.X)
-    report.adaptation = classifier.adaptation_
-    weights = classifier.environment_mixture().tolist()
-    report.mixture = dict(zip(map(str, classifier.environments_), weights, strict=True))
-    return classifier
+def say_intervals(model: TableModel, level: float) -> str:
+    """What `low` and `high` are; empty where there are none."""
+    calibration, schema, K = model.calibration, model.schema, len(model.classifier.classes_)
+    if calibration is None or not calibration.is_measured:
+        return ""
+    what = f"the probability of {schema.label} = {schema.positive}" if K == 2 else "that of the predicted class"
+    seen = f" and {count(calibration.n_labels, 'label')} of this one" if calibration.n_labels else ""
+    return (
+        f"Columns low and high: where {what} lies in a new environment with {100 * level:g} % probability, by "
+        f"{count(calibration.n_environments, 'training environment')}, each left out in turn{seen}."
+    )
 
 
 def _batch_rows(classifier: Any) -> int:
@@ -233,17 +257,25 @@ def _batch_rows(classifier: Any) -> int:
     return max(min(BATCH_ROWS, MAX_VALUES // n_environments), 1)
 
 
-def _answers(classifier: Any, X: NDArray[np.float64], copied: dict[str, Any]) -> Any:
+def _answers(model: TableModel, X: NDArray[np.float64], copied: dict[str, Any], level: float) -> Any:
     """A pyarrow table with the copied columns and everything that the model says about these rows."""
-    columns = dict(_answer_columns(classifier, X))
+    columns = dict(_answer_columns(model, X, level))
     names, _ = unique_names([*copied, *columns])
     return pa.table([*copied.values(), *(pa.array(values) for values in columns.values())], names=list(names))
 
 
-def _answer_columns(classifier: Any, X: NDArray[np.float64]) -> Iterator[tuple[str, Any]]:
-    if isinstance(classifier, EBERClassifier):
-        return classifier.explain(X).columns()
-    return answer_columns(classifier.classes_, classifier.predict_proba(X))
+def _answer_columns(model: TableModel, X: NDArray[np.float64], level: float) -> Iterator[tuple[str, Any]]:
+    classifier, calibration = model.classifier, model.calibration
+    explanation = classifier.explain(X) if isinstance(classifier, EBERClassifier) else None
+    proba = classifier.predict_proba(X) if explanation is None else explanation.p_y_given_x
+    weighs_environments = calibration is not None and len(calibration.mean) > 1 + proba.shape[1]
+    deviations = deviations_of(explanation) if explanation is not None and weighs_environments else None
+    yield from answer_columns(classifier.classes_, recalibrated(calibration, proba, deviations))
+    if calibration is not None and calibration.is_measured:
+        positive = model.schema.positive
+        yield from interval_columns(calibration, proba, deviations, level, classifier.classes_, positive)
+    if explanation is not None:
+        yield from explanation.further_columns()
 
 
 def _writer(path: Path, suffix: str, schema: Any) -> Any:

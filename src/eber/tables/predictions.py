@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eber.io.display import html_display, html_table, text_display, text_table
 from eber.io.text import count
-from eber.method.adaptation import Adaptation
+from eber.method.adaptation import Adaptation, AdaptationRecord
 from eber.tables.columns import say_limits
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.unlike_training import UnlikeTraining
@@ -49,6 +50,12 @@ class PredictionReport:
     adaptation : Adaptation, optional
     mixture : dict
         Training environment to its weight in the mixture that an adaptation estimated.
+    adaptation_record : AdaptationRecord, optional
+        What adapting did in training environments that the fit had left out.
+    intervals : str
+        What `low` and `high` are; empty where there are none.
+    learned : tuple of str
+        What labelled rows changed.
     files, files_done_before : int
         Of a folder that is predicted file by file: how many, and how many of them an earlier command had done.
     """
@@ -61,6 +68,9 @@ class PredictionReport:
     unlike: UnlikeTraining | None = None
     adaptation: Adaptation | None = None
     mixture: dict[str, float] = field(default_factory=dict)
+    adaptation_record: AdaptationRecord | None = None
+    intervals: str = ""
+    learned: tuple[str, ...] = ()
     files: int = 0
     files_done_before: int = 0
 
@@ -124,12 +134,18 @@ class PredictionReport:
             )
         if self.files_done_before:
             lines.append(f"{self.files_done_before} of {count(self.files, 'file')} had been done before.")
-        return lines + self._adaptation_remarks()
+        return [*lines, *self._adaptation_remarks(), *self.learned, *([self.intervals] if self.intervals else [])]
 
     def _adaptation_remarks(self) -> list[str]:
         a = self.adaptation
         if a is None:
             return []
+        record = self.adaptation_record
+        if record is not None and not record.helped and np.array_equal(a.mixture, a.training_mixture):
+            return [
+                f"Not adapted to these {count(a.n_rows, 'row')}: {record}. --force-adapt, in Python force=True, adapts "
+                "all the same."
+            ]
         order = sorted(self.mixture, key=lambda name: -self.mixture[name])
         shown = ", ".join(f"{name} {self.mixture[name]:.0%}" for name in order if self.mixture[name] >= 0.005)
         return [
@@ -137,6 +153,7 @@ class PredictionReport:
             f"Likelihood gain {a.log_likelihood_gain:.3f} nats a row (p = {a.p_value:.2g}); sharpness of p(e|x) "
             f"{a.sharpness:.2f}; effective sample size {count(round(a.effective_rows), 'row')} of known environment.",
             "Nothing speaks against trusting it." if a.trusted else f"Do not trust it: {'; '.join(a.reasons)}.",
+            *([] if record is None else [f"{_sentence(str(record))} {_say_strength(record.strength)}"]),
         ]
 
 
@@ -196,6 +213,16 @@ class TablePredictions:
         table = pa.table(start.reset_index(drop=True) if isinstance(start, pd.DataFrame) else start)
         table = table.select(table.column_names[:SHOWN_COLUMNS])
         return table.column_names, [[_shown(value) for value in row.values()] for row in table.to_pylist()]
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _say_strength(strength: float) -> str:
+    if strength == 1:
+        return "There the estimated mixture was best as it is."
+    return f"There it was best to go {strength:.0%} of the way from the training mixture to the estimated one."
 
 
 def _shown(value: Any) -> str:

@@ -16,6 +16,9 @@ from eber.exceptions import AdaptationWarning
 from eber.method.adaptation import AdaptationRecord
 from eber.tuning.left_out import LeftOut
 
+STRENGTHS = (0.25, 0.5, 0.75, 1.0)
+"""How far the mixture may be moved from the training one to the estimate."""
+
 
 def record_adaptation(left_out: LeftOut, kept: NDArray[np.int64], table: MultiEnvironmentData) -> AdaptationRecord:
     """Adapt what was fitted without a fold's environments to the rows of each of them, and score it by their labels.
@@ -26,21 +29,22 @@ def record_adaptation(left_out: LeftOut, kept: NDArray[np.int64], table: MultiEn
         Fits of `EBERClassifier`.
     kept : indices of the candidates whose average is asked
     """
-    found: list[tuple[str, float, float]] = []
+    names, losses = [], []
     for fold, (_, rows) in enumerate(left_out.folds):
         average: Any = average_of([left_out.fits[c][fold] for c in kept])
         assert isinstance(average, EBERClassifier)
-        names = table.environments[rows]
-        for name in np.unique(names):
-            own = rows[names == name]
-            held = table.select(own)
+        of_rows = table.environments[rows]
+        for name in np.unique(of_rows):
+            held = table.select(rows[of_rows == name])
             plain = average.explain(held.X)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", AdaptationWarning)  # whether it helped is about to be seen
-                adapted = plain.adapted(average.adapt(plain).member_adaptations())
-            before, after = (
-                negative_log_likelihood(held.y, said.p_y_given_x, average.classes_) for said in (plain, adapted)
-            )
-            found.append((str(name), before, after))
-    environments, before_all, after_all = zip(*found, strict=True)
-    return AdaptationRecord(environments, np.array(before_all), np.array(after_all))
+                found = average.adapt(plain).member_adaptations()
+            said = [plain, *(plain.adapted([a.shrunk(strength) for a in found]) for strength in STRENGTHS)]
+            names.append(str(name))
+            losses.append([negative_log_likelihood(held.y, each.p_y_given_x, average.classes_) for each in said])
+    before, after = np.array(losses)[:, 0], np.array(losses)[:, 1:]  # (k,), (k, S)
+    # Each environment is judged with the strength that the others choose: its own choice would flatter it.
+    others = after.sum(0) - after
+    judged = after[np.arange(len(after)), others.argmin(1)]
+    return AdaptationRecord(tuple(names), before, judged, STRENGTHS[int(after.sum(0).argmin())])

@@ -80,7 +80,6 @@ def _check_contents(part: Any) -> list[Any]:
     if isinstance(part, RecalibratedClassifier):
         if not isinstance(part.estimator_, EnvironmentSearch | EnvironmentPool):
             raise ValueError("nothing in it was recalibrated")
-        _check_calibration(part)
         return [part.estimator_]
     return []  # one of our classifiers or a model as arrays, which have looked at themselves
 
@@ -89,15 +88,3 @@ def _check_left_out(part: Any) -> None:
     proba = part.left_out_proba_
     if proba.ndim != 2 or proba.shape[1] != len(part.classes_) or proba.dtype != np.float64:
         raise ValueError("what it said of left-out rows is no probabilities")
-
-
-def _check_calibration(part: RecalibratedClassifier) -> None:
-    calibration, size = part.calibration_, 1 + len(part.classes_)
-    mean, covariance = (np.asarray(a, dtype=np.float64) for a in (calibration.mean, calibration.covariance))
-    sound = mean.shape == (size,) and covariance.shape == (size, size)
-    sound = sound and bool(np.isfinite(mean).all() and np.isfinite(covariance).all())
-    if not sound or not np.allclose(covariance, covariance.T) or np.linalg.eigvalsh(covariance).min() < -1e-9:
-        raise ValueError("its calibration is none")
-    for count in (calibration.n_environments, calibration.n_labels):
-        if not isinstance(count, int) or isinstance(count, bool) or count < 0:
-            raise ValueError("its calibration was learned from nothing that can be counted")

@@ -34,7 +34,7 @@ from eber.estimators.persistence import (
 )
 from eber.exceptions import ModelFileError
 from eber.io.plain_data import from_json, to_json
-from eber.tuning.calibration import Calibration
+from eber.tuning.calibration import restored_calibration
 from eber.tuning.load_checks import answer_one_row, check_tuned
 from eber.tuning.plain_models import LinearModel, RateModel, TreeModel, plain_model
 from eber.tuning.pool import EnvironmentPool
@@ -126,8 +126,9 @@ def _restore(content: dict[str, Any], tensors: Tensors, folder: Path) -> Any:
     for key, value in content["attributes"].items():
         if key not in (*LEARNED, *LEARNED_BY[name]):
             raise ValueError(f"{key!r} is nothing that a fit learns")
-        restored = from_json(value)
-        setattr(part, key, Calibration(**restored) if key == "calibration_" else restored)
+        setattr(part, key, from_json(value))
+    if name == "RecalibratedClassifier":
+        part.calibration_ = restored_calibration(part.calibration_, len(part.classes_))
     inner = [_restore(described, with_prefix(tensors, f"{i}."), folder) for i, described in enumerate(content["parts"])]
     if name == "RecalibratedClassifier":
         (part.estimator_,) = inner

@@ -13,8 +13,10 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
+from eber.estimators import EBERClassifier
 from eber.estimators.validation import index_of
 from eber.tuning.calibration import estimate_calibration
+from eber.tuning.few_labels import Array, EnvironmentGain, learn_labels, said
 from eber.tuning.pool import EnvironmentPool
 from eber.tuning.search import EnvironmentSearch, checked_table
 
@@ -25,7 +27,7 @@ class RecalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     p'(y|x) = softmax(s log p(y|x) + b); the distribution of s and b over environments is estimated by leaving training
     environments out (`eber.tuning.calibration`). `adapt` takes labelled rows of a new environment and returns a copy
     with the posterior, and `predict_interval` says where a probability may lie in a new environment, before any label
-    and after some.
+    and after some. For EBER, `adapt` also tries weights on p(y|x,e) (`eber.tuning.few_labels`).
 
     Parameters
     ----------
@@ -36,6 +38,9 @@ class RecalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     ----------
     estimator_ : the fitted search or pool
     calibration_ : `eber.tuning.calibration.Calibration`
+    environment_gain_ : `eber.tuning.few_labels.EnvironmentGain` or None
+        On the copies that `adapt` returns: what weights on p(y|x,e) gained on labelled rows that were left out. They
+        are used where it is clear. None for a classifier that has none, and where earlier labels decided.
     classes_ : array
 
     Examples
@@ -53,6 +58,7 @@ class RecalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     True
     """
 
+    environment_gain_: EnvironmentGain | None
     __metadata_request__fit = {"environments": True}
     _parameter_constraints: dict[str, list[Any]] = {"estimator": [HasMethods(["fit", "predict_proba"])]}
 
@@ -90,8 +96,14 @@ class RecalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """p'(y|x), (n, K) with columns as in `classes_`."""
+        proba, deviations = self._said(X)
+        return self.calibration_.apply(proba, deviations)
+
+    def _said(self, X: Any) -> tuple[Array, Array | None]:
+        """p(y|x) before recalibration, and of EBER what the environments' own predictions add; one pass."""
         check_is_fitted(self)
-        return self.calibration_.apply(self.estimator_.predict_proba(X))
+        inner = self.estimator_.estimators_[0] if isinstance(self.estimator_, EnvironmentSearch) else None
+        return said(inner if isinstance(inner, EBERClassifier) else self.estimator_, X)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""
@@ -104,21 +116,20 @@ class RecalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
 
         It narrows as labels arrive (`adapt`). With few training environments it is wide.
         """
-        check_is_fitted(self)
-        return self.calibration_.interval(self.estimator_.predict_proba(X), _checked(level))
+        proba, deviations = self._said(X)
+        return self.calibration_.interval(proba, checked_level(level), deviations)
 
     def predict_rate_interval(self, X: Any, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Where the share of each class among all these rows of one new environment lies: two arrays (K,)."""
-        check_is_fitted(self)
-        return self.calibration_.rate_interval(self.estimator_.predict_proba(X), _checked(level))
+        proba, deviations = self._said(X)
+        return self.calibration_.rate_interval(proba, checked_level(level), deviations)
 
     def adapt(self, X: Any, y: Any) -> Self:
         """A copy that has seen labelled rows of a new environment; given again, further labels add to the earlier."""
-        check_is_fitted(self)
-        proba = self.estimator_.predict_proba(X)
+        proba, deviations = self._said(X)
         adapted = copy.copy(self)
-        index = index_of(y, self.classes_, len(proba), "y", "class")
-        adapted.calibration_ = self.calibration_.after(proba, np.asarray(index))
+        index = np.asarray(index_of(y, self.classes_, len(proba), "y", "class"))
+        adapted.calibration_, adapted.environment_gain_ = learn_labels(self.calibration_, proba, index, deviations)
         return adapted
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -137,7 +148,8 @@ class RecalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         return loaded
 
 
-def _checked(level: float) -> float:
+def checked_level(level: float) -> float:
+    """A probability, or an error that says so."""
     if not 0 < level < 1:
         raise ValueError(f"level is {level}; give a probability between 0 and 1, such as 0.9.")
     return level

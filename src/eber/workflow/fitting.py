@@ -15,7 +15,7 @@ from eber.compare.folds import FoldPlan, plan_folds
 from eber.compare.methods import Effort, Fitted, fit_method
 from eber.compare.running import comparison, evaluate_fold
 from eber.methods import BUILT_IN, Method, find_method, methods_named
-from eber.runs.cell import MAIN
+from eber.runs.cell import MAIN, CellResult
 from eber.runs.joint_fits import run_alone
 from eber.runs.ledger import DamagedCellError, Ledger
 from eber.runs.progress import Progress
@@ -23,10 +23,12 @@ from eber.runs.runner import RUN_FILE
 from eber.tables.files import open_table
 from eber.tables.model_card import describe
 from eber.tables.model_folder import TABLE_FILE, TableModel, can_hold, prepare_folder
+from eber.tables.new_environment import say_spread
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.reading import Reading
 from eber.tables.training import TrainingTable, read_training_table
 from eber.training import one_thread
+from eber.tuning.calibration import Calibration, estimate_calibration
 from eber.workflow.arguments import as_progress, choices_of, effort_of, names_of, results_folder, whole_number
 
 CARD_METRICS = ("nll", "accuracy", "ece", "auroc")
@@ -82,7 +84,8 @@ def fit_table(
     epochs : int, optional
         Passes over the training rows; see `compare_table`.
     scores : bool
-        Measure leave-one-environment-out scores for the model card.
+        Measure leave-one-environment-out scores for the model card, and how environments differ, which labels of a new
+        one and the columns `low` and `high` need.
     results : str or Path, optional
         Output folder of a comparison; scores of the very same fits are taken from there. results/NAME of the table
         when not given.
@@ -112,12 +115,13 @@ def fit_table(
             listener.note(note)
         plan = _plan(data, listener) if scores else FoldPlan({}, ())
         earlier = Path(results) if results is not None else results_folder(table, quick)
-        known = _known_scores(data, plan, chosen, seed, effort, data.fingerprint, earlier, dropped, wanted)
-        entries = _held_out_scores(data, plan, chosen, seed, effort, known, listener)
+        known = _known_results(data, plan, chosen, seed, effort, data.fingerprint, earlier, dropped, wanted)
+        entries, calibration = _held_out(data, plan, chosen, seed, effort, known, listener)
         preprocessing, fitted = _fit(data, chosen, seed, effort)
     remarks = [*plan.remarks, effort.care]
     card = describe(data, fitted.classifier, chosen, entries, remarks, fitted.settings)
-    model = TableModel(fitted.classifier, data.schema, preprocessing, card)
+    card["new_environment"] = say_spread(calibration)
+    model = TableModel(fitted.classifier, data.schema, preprocessing, card, calibration)
     if folder is not None:
         model.save(folder)
     return model
@@ -173,7 +177,7 @@ def check_savable(method: Method) -> None:
         )
 
 
-def _known_scores(
+def _known_results(
     data: TrainingTable,
     plan: FoldPlan,
     method: str,
@@ -183,8 +187,8 @@ def _known_scores(
     folder: Path,
     drop: Sequence[str],
     features: Sequence[str] | None,
-) -> dict[str, Mapping[str, float]]:
-    """Fold to its scores, where a comparison has made the very same fit."""
+) -> dict[str, CellResult]:
+    """Fold to its result, where a comparison has made the very same fit."""
     if not plan.folds or not (folder / RUN_FILE).exists():
         return {}
     experiment, (name,) = comparison(
@@ -199,32 +203,37 @@ def _known_scores(
     ledger, known = Ledger(folder), {}
     for fold in plan.folds:
         with contextlib.suppress(DamagedCellError):
-            record = ledger.read(experiment.cell(fold, name, seed, {}, digest))
+            cell = experiment.cell(fold, name, seed, {}, digest)
+            record = ledger.read(cell)
             if record is not None:
-                known[fold] = record.scores[MAIN]
+                known[fold] = CellResult(record.scores, record.seconds, ledger.read_arrays(cell))
     return known
 
 
-def _held_out_scores(
+def _held_out(
     data: TrainingTable,
     plan: FoldPlan,
     method: str,
     seed: int,
     effort: Effort,
-    known: Mapping[str, Mapping[str, float]],
+    known: Mapping[str, CellResult],
     listener: Progress,
-) -> list[dict[str, Any]]:
-    """Of each held-out fold: its name, its rows, and its metrics; known ones are not computed again."""
+) -> tuple[list[dict[str, Any]], Calibration]:
+    """Of each held-out fold its name, rows and metrics, and how environments differ; known ones are not done again."""
     entries = []
+    K = len(data.classes)
+    proba, label = np.full((len(data), K), np.nan), np.zeros(len(data), np.int64)
     for fold, members in plan.folds.items():
         held = np.isin(data.environments, members)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they are about other training rows than the model's
-            scores = known.get(fold) or run_alone(evaluate_fold(data, held, method, seed, effort)).scores[MAIN]
-        measured = {name: scores[name] for name in CARD_METRICS}
+            result = known.get(fold) or run_alone(evaluate_fold(data, held, method, seed, effort))
+        proba[held], label[held] = result.arrays["proba"], result.arrays["label"]
+        measured = {name: result.scores[MAIN][name] for name in CARD_METRICS}
         entries.append({"held_out": fold, "rows": int(held.sum()), **_without_nan(measured)})
         listener.note(f"{method} without {fold}: {_shown(measured)} on it")
-    return entries
+    # Spreads are the same for every class, so that it does not matter that classes are in the order of the table here.
+    return entries, estimate_calibration(proba, label, data.environments)
 
 
 def _fit(data: TrainingTable, method: str, seed: int, effort: Effort) -> tuple[Preprocessing, Fitted]:

@@ -14,7 +14,10 @@ from eber.runs.backends import Failure, check_backend, open_backend
 from eber.runs.travelling import Luggage, pack
 from eber.tables import folder_prediction
 from eber.tables.model_folder import TableModel
+from eber.tables.new_environment import LEVEL
+from eber.tables.prediction import Asked, with_labels
 from eber.tables.predictions import TablePredictions
+from eber.tuning.recalibration import checked_level
 from eber.workflow.arguments import names_of, whole_number
 
 _TICK = 0.5
@@ -27,6 +30,9 @@ def predict_folder(
     *,
     keep: str | Iterable[str] = (),
     adapt: bool = False,
+    force: bool = False,
+    labelled: Any = None,
+    level: float = LEVEL,
     jobs: int = 1,
     backend: Any = "processes",
 ) -> TablePredictions:
@@ -44,6 +50,8 @@ def predict_folder(
         Columns to be copied into the predictions.
     adapt : bool
         First re-estimate, from the rows of all files, which environments they resemble.
+    force, labelled, level
+        As for `TableModel.predict_table`.
     jobs : int
         Files at once; with one, in this process. A Ray cluster that is joined does as many as it has processors.
     backend : str, RayCluster or Executor
@@ -65,15 +73,16 @@ def predict_folder(
             return folder_prediction.one_after_the_other(function, tasks)
         return _on_backend(backend, jobs, function, tasks)
 
+    asked = Asked(tuple(names_of(keep, "keep")), adapt or force, force, checked_level(level))
+    model, learned = with_labels(model, labelled, folder, asked)
     with leaving_no_empty_folder(out):
         try:
             # As absolute paths: a process elsewhere has another working folder.
-            predictions = folder_prediction.predict_folder(
-                model, folder.absolute(), out.absolute(), keep=tuple(names_of(keep, "keep")), adapt=adapt, each=each
-            )
+            predictions = folder_prediction.predict_folder(model, folder.absolute(), out.absolute(), asked, each=each)
         except KeyboardInterrupt:  # which ends processes wherever they are
             folder_prediction.sweep_unfinished(folder, out)
             raise
+    predictions.report.learned = learned
     return replace(predictions, path=out)
 
 
