@@ -66,8 +66,8 @@ SABOTAGES = (
         broken="A covariance may be any matrix.",
         test=SAVING + "test_a_calibration_that_no_fit_has_is_refused",
         file="tuning/calibration.py",
-        before="        and all(np.allclose(spread, spread.T) and (np.linalg.eigvalsh(spread) > 0).all() for spread in spreads)\n",
-        after="",
+        before="np.allclose(spread, spread.T) and (np.linalg.eigvalsh(spread) > 0).all()",
+        after="True",
     ),
     Sabotage(
         broken="The card of a model folder is not looked at before somebody wants to see it.",
