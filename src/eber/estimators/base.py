@@ -27,6 +27,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
+from eber.estimators.batches import batch_rows, scaled_learning_rate
 from eber.estimators.log_probabilities import LogProbabilitiesMixin
 from eber.estimators.members import attributes_of_average
 from eber.estimators.persistence import fitted_attributes, load_estimator, save_estimator
@@ -137,7 +138,7 @@ class EnvironmentClassifier(
         "input_scale": [Interval(Real, 0, None, closed="neither")],
         "centre_features": ["boolean"],
         "epochs": [Interval(Integral, 1, None, closed="left")],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "clip_norm": [Interval(Real, 0, None, closed="neither"), None],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
@@ -212,8 +213,9 @@ class EnvironmentClassifier(
         if self.centre_features:
             for extractor in _convolutional(module):
                 extractor.centre(data.x)
-        check_batches(module, len(X), self.batch_size)
-        return FitJob(self, attributes, data, module, self._settings(len(X)), generator)
+        settings = self._settings(len(X))
+        check_batches(module, len(X), settings.batch_size)
+        return FitJob(self, attributes, data, module, settings, generator)
 
     def _complete(self, job: FitJob, history: History) -> None:
         """Take over what a successful fit has learned."""
@@ -309,8 +311,8 @@ class EnvironmentClassifier(
     def _settings(self, n_rows: int) -> TrainingSettings:
         return TrainingSettings(
             epochs=self.epochs,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
+            batch_size=batch_rows(self.batch_size, n_rows),
+            learning_rate=scaled_learning_rate(self.learning_rate, self.batch_size, n_rows),
             clip_norm=self.clip_norm,
             average_decay=self.average_decay,
         )
@@ -343,7 +345,7 @@ class EnvironmentClassifier(
 
     def _elements(self, job: FitJob) -> int:
         """Size of the largest array of a training step, for one fit."""
-        return int(self.batch_size * max(self.representation_dim, *job.attributes["input_shape_"]))
+        return int(job.settings.batch_size * max(self.representation_dim, *job.attributes["input_shape_"]))
 
     @abstractmethod
     def _module(self) -> nn.Module:

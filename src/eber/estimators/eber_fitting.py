@@ -126,7 +126,7 @@ class EBERFitting(EnvironmentClassifier):
         K, L = len(job.attributes["classes_"]), job.attributes["latent_dim_"]
         m = self.pseudo_environments or len(job.attributes["environments_"])
         draws = N_SAMPLED if self._sampled(m) else m
-        return int(self.batch_size * K * m * max(L * draws, self.representation_dim, *self.hidden_dims))
+        return int(job.settings.batch_size * K * m * max(L * draws, self.representation_dim, *self.hidden_dims))
 
     def _sampled(self, n_environments: int) -> bool:
         """Whether the couplings use environments drawn from p(e|x,y) instead of all."""
