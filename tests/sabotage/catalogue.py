@@ -2,6 +2,7 @@
 
 from tests.sabotage import (
     advice,
+    beyond_memory,
     changed_data,
     claims,
     determinism,
@@ -44,5 +45,6 @@ SECTIONS = (
     advice,
     terminal,
     elsewhere,
+    beyond_memory,
 )
 SABOTAGES = tuple(sabotage for section in SECTIONS for sabotage in section.SABOTAGES)

@@ -39,6 +39,7 @@ from eber.estimators.validation import (
     check_finite,
     check_widths,
     distinct,
+    index_type,
     plain,
     warn_of_lost_digits,
 )
@@ -128,6 +129,8 @@ class EnvironmentClassifier(
 
     # `environments` is asked for by default, so that Pipeline, cross_val_score and GridSearchCV hand it on.
     __metadata_request__fit = {"environments": True, "callback": True}
+    _uses_environments = True
+    """Whether the objective looks at environments; where not, `fit` takes them and goes on without."""
     _answer_parameters: tuple[str, ...] = ()
     """Parameters that are read when the classifier is asked, and may be changed after the fit."""
 
@@ -205,16 +208,21 @@ class EnvironmentClassifier(
         attributes: dict[str, Any] = {"classes_": classes, "input_shape_": tuple(X.shape[1:]), "seed_": seed}
         attributes |= {name: getattr(validated, name) for name in COLUMN_ATTRIBUTES if hasattr(validated, name)}
         attributes |= self._environment_attributes(environments, encoded, classes)
-        e = attributes.pop("environment_index", np.zeros(len(X), dtype=np.int64))
+        e = attributes.pop("environment_index", np.zeros(len(X), dtype=index_type(1)))
         data = Batch(torch.from_numpy(X), torch.from_numpy(encoded), torch.from_numpy(e))
+        return self._job(attributes, data, generator)
+
+    def _job(self, attributes: dict[str, Any], data: Batch, generator: torch.Generator) -> FitJob:
+        """The fit of rows that have been looked at, of which `attributes` says what they are."""
         data = self._prepare(data, len(attributes.get("environments_", ())))
         # A generator for the first weights alone; code of the user's own knows only torch's, which it has for itself.
+        seed = attributes["seed_"]
         module = self._build(attributes, None if self._draws_globally else torch.Generator().manual_seed(seed))
         if self.centre_features:
             for extractor in _convolutional(module):
                 extractor.centre(data.x)
-        settings = self._settings(len(X))
-        check_batches(module, len(X), settings.batch_size)
+        settings = self._settings(len(data.y))
+        check_batches(module, len(data.y), settings.batch_size)
         return FitJob(self, attributes, data, module, settings, generator)
 
     def _complete(self, job: FitJob, history: History) -> None:
@@ -317,7 +325,7 @@ class EnvironmentClassifier(
             average_decay=self.average_decay,
         )
 
-    def _environment_attributes(self, environments: Any, y: NDArray[np.int64], classes: NDArray[Any]) -> dict[str, Any]:
+    def _environment_attributes(self, environments: Any, y: NDArray[Any], classes: NDArray[Any]) -> dict[str, Any]:
         """`environments_` and, for training only, `environment_index`."""
         return {}
 

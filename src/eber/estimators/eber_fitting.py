@@ -36,7 +36,7 @@ TRAINING_NODES, MIN_TRAINING_NODES = 8, 4
 class EBERFitting(EnvironmentClassifier):
     """The part of `EBERClassifier` that the training loop deals with; its parameters are declared there."""
 
-    def _environment_attributes(self, environments: Any, y: NDArray[np.int64], classes: NDArray[Any]) -> dict[str, Any]:
+    def _environment_attributes(self, environments: Any, y: NDArray[Any], classes: NDArray[Any]) -> dict[str, Any]:
         names, index = encode_environments(environments, y, classes, type(self).__name__)
         return {"environments_": names, "environment_index": index}
 

@@ -13,6 +13,7 @@ from eber.runs.travelling import Luggage, pack
 from eber.tables import folder_prediction
 from eber.tables.model_folder import TableModel
 from eber.tables.predictions import TablePredictions
+from eber.tables.tasks import one_after_the_other
 from eber.workflow.arguments import names_of, whole_number
 
 _TICK = 0.5
@@ -60,8 +61,8 @@ def predict_folder(
 
     def each(function: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
         if backend == "processes" and jobs == 1:
-            return folder_prediction.one_after_the_other(function, tasks)
-        return _on_backend(backend, jobs, function, tasks)
+            return one_after_the_other(function, tasks)
+        return on_backend(backend, jobs, function, tasks)
 
     # As absolute paths: a process elsewhere has another working folder.
     return replace(
@@ -110,9 +111,10 @@ class FunctionWork:
             return Failure.of(error)
 
 
-def _on_backend(
+def on_backend(
     backend: Any, jobs: int, function: Callable[[Any], Any], tasks: Sequence[Any]
 ) -> Iterator[tuple[Any, Any]]:
+    """The tasks, wherever the backend computes; each with its answer, or an exception."""
     waiting = deque(tasks)
     with open_backend(backend, FunctionWork(function), min(jobs, len(tasks))) as place:
         while waiting or place.running:
