@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from eber.runs.backends import RayCluster
     from eber.tables.model_folder import TableModel
     from eber.tables.predictions import TablePredictions
+    from eber.tables.prepared.folder import PreparedTable
     from eber.tables.transformer import TablePreprocessor
     from eber.tuning.pool import EnvironmentPool
     from eber.tuning.recalibration import RecalibratedClassifier
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from eber.workflow.comparing import compare_table
     from eber.workflow.fitting import fit_table, load_model
     from eber.workflow.predicting import predict_folder
+    from eber.workflow.preparing import prepare_table
     from eber.workflow.reporting import read_results
     from eber.workflow.reproducing import reproduce, reproduce_all
     from eber.workflow.reproduction import Reproduction
@@ -50,6 +52,7 @@ _HOMES = {
     "Claims": "eber.workflow.claiming",
     "Method": "eber.methods",
     "MultiEnvironmentData": "eber.datasets.base",
+    "PreparedTable": "eber.tables.prepared.folder",
     "RecalibratedClassifier": "eber.tuning.recalibration",
     "RayCluster": "eber.runs.backends",
     "Reproduction": "eber.workflow.reproduction",
@@ -63,6 +66,7 @@ _HOMES = {
     "fit_table": "eber.workflow.fitting",
     "load_model": "eber.workflow.fitting",
     "predict_folder": "eber.workflow.predicting",
+    "prepare_table": "eber.workflow.preparing",
     "read_results": "eber.workflow.reporting",
     "register_method": "eber.methods",
     "reproduce": "eber.workflow.reproducing",
@@ -89,6 +93,7 @@ __all__ = [
     "MMDClassifier",
     "Method",
     "MultiEnvironmentData",
+    "PreparedTable",
     "RayCluster",
     "RecalibratedClassifier",
     "Reproduction",
@@ -106,6 +111,7 @@ __all__ = [
     "fit_table",
     "load_model",
     "predict_folder",
+    "prepare_table",
     "read_results",
     "register_method",
     "reproduce",

@@ -43,6 +43,9 @@ class TrainingSettings:
         Decay of the exponential moving average of the weights that prediction uses; None keeps the last weights.
     reset_optimizer_at : int or None
         Step at which Adam's moments are forgotten.
+    stored_at_random : bool
+        Whether rows lie in random order already, so that blocks of neighbours may be visited together: what makes
+        sense of a file larger than memory.
     """
 
     epochs: int
@@ -51,6 +54,7 @@ class TrainingSettings:
     clip_norm: float | None = None
     average_decay: float | None = None
     reset_optimizer_at: int | None = None
+    stored_at_random: bool = False
 
 
 _GLOBAL_GENERATOR = threading.RLock()
@@ -180,10 +184,12 @@ class ShuffledRows:
 
     def one_pass(self, generators: Sequence[torch.Generator]) -> Iterator[Batch]:
         """Every row once, in an order of each model's own; the last batch may be smaller."""
-        order = torch.empty((len(generators), self.n_rows), dtype=torch.int64)  # (S, n)
+        # Four bytes a row hold the same order as eight, as far as they can count.
+        small = len(self.x) <= torch.iinfo(torch.int32).max
+        order = torch.empty((len(generators), self.n_rows), dtype=torch.int32 if small else torch.int64)  # (S, n)
         for own, generator in zip(order, generators, strict=True):
             torch.randperm(self.n_rows, generator=generator, out=own)
-        order += self._offsets
+        order += self._offsets.to(order.dtype)
         size = self.batch_size
         # Rows of several batches are collected at once, as many as a moderate amount of memory holds.
         at_once = size * max(1, ELEMENTS_AT_ONCE // (len(generators) * size * self.x[0].numel()))
@@ -193,12 +199,34 @@ class ShuffledRows:
             x, y, e = (
                 array.index_select(0, flat).view(*index.shape, *array.shape[1:]) for array in (self.x, self.y, self.e)
             )
-            batches = zip(x.split(size, 1), y.split(size, 1), e.split(size, 1), strict=True)
+            batches = zip(x.split(size, 1), y.long().split(size, 1), e.long().split(size, 1), strict=True)
             if self.weights is None:
                 yield from (Batch(*batch) for batch in batches)
             else:
                 weights = self.weights[index].mT.split(size, 2)  # (S, m, B) each
                 yield from (Batch(*batch, w) for batch, w in zip(batches, weights, strict=True))
+
+
+class NeighbouringRows:
+    """Minibatches for one model from rows that lie in random order already, such as the map of a file.
+
+    Blocks of neighbours are read one after the other, in an order that changes with each pass, and the rows of each
+    block are shuffled: a disk is read in long stretches, and no order of all rows is kept.
+    """
+
+    def __init__(self, data: Batch, batch_size: int) -> None:
+        self.data, self.n_rows, self.batch_size = data, len(data.y), batch_size
+        self.block = batch_size * max(1, ELEMENTS_AT_ONCE // (batch_size * data.x[0].numel()))
+
+    def one_pass(self, generators: Sequence[torch.Generator]) -> Iterator[Batch]:
+        """Every row once; the last batch of the last block, wherever that comes, may be smaller."""
+        (generator,) = generators
+        for block in torch.randperm(-(-self.n_rows // self.block), generator=generator).tolist():
+            rows = slice(block * self.block, (block + 1) * self.block)
+            own = [array[rows] for array in (self.data.x, self.data.y, self.data.e)]
+            order = torch.randperm(len(own[1]), generator=generator)
+            x, y, e = (array.index_select(0, order)[None].split(self.batch_size, 1) for array in own)
+            yield from (Batch(x, y.long(), e.long()) for x, y, e in zip(x, y, e, strict=True))
 
 
 def _joined(arrays: list[Tensor]) -> Tensor:
@@ -297,20 +325,27 @@ def train(
     For each module, its history, or the error that makes it unfit for use. One that fails does not touch the others.
     """
     trainer = Trainer(modules, objective, settings, generators, weight_decays)
-    rows = ShuffledRows(data, settings.batch_size)
+    rows: NeighbouringRows | ShuffledRows
+    if settings.stored_at_random:
+        (own,) = data
+        rows = NeighbouringRows(own, settings.batch_size)
+    else:
+        rows = ShuffledRows(data, settings.batch_size)
+    steps_of_pass = -(-rows.n_rows // settings.batch_size)
     for module in modules:
         module.train()
     failures: list[NonFiniteLossError | None] = [None] * len(modules)
     histories: list[History] = [[] for _ in modules]
     for epoch in range(settings.epochs):
         before = trainer.steps
-        steps, sizes = [], []
-        for batch in rows.one_pass(generators):
+        sizes = torch.zeros(steps_of_pass, dtype=torch.float64)
+        for step, batch in enumerate(rows.one_pass(generators)):
             result = trainer.step(batch)
-            steps.append(result.values)
-            sizes.append(batch.y.shape[1])
-        values = torch.stack(steps).double()  # (steps, terms, S)
-        means = torch.einsum("t,tns->sn", torch.tensor(sizes, dtype=values.dtype), values) / rows.n_rows
+            if step == 0:  # one array: a tensor for each of many steps would be mostly its own bookkeeping
+                collected = result.values.new_empty((steps_of_pass, *result.values.shape))  # (steps, terms, S)
+            collected[step], sizes[step] = result.values, batch.y.shape[1]
+        values = collected.double()
+        means = torch.einsum("t,tns->sn", sizes, values) / rows.n_rows
         for s, mean in enumerate(means.tolist()):
             histories[s].append(dict(zip(result.names, mean, strict=True)))
             failures[s] = failures[s] or _first_failure(values[:, 0, s], before, settings)

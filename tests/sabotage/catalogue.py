@@ -2,6 +2,7 @@
 
 from tests.sabotage import (
     advice,
+    beyond_memory,
     changed_data,
     claims,
     determinism,
@@ -48,5 +49,6 @@ SECTIONS = (
     terminal,
     elsewhere,
     foreign_files,
+    beyond_memory,
 )
 SABOTAGES = tuple(sabotage for section in SECTIONS for sabotage in section.SABOTAGES)

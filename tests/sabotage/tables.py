@@ -105,4 +105,11 @@ SABOTAGES = (
         before="if found := _ADDRESS.match(str(table)):",
         after="if found := _ADDRESS.fullmatch(str(table)):",
     ),
+    Sabotage(
+        broken="Names are put on columns by their place in the file, whatever order they were asked for in.",
+        test="tests/tables/test_files.py::test_columns_asked_for_in_another_order_keep_their_values",
+        file="tables/files.py",
+        before="        if self.rows.header == self.names:\n            return [str(name)",
+        after="        if len(table.column_names) < len(self.names):\n            return [str(name)",
+    ),
 )

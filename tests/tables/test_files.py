@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import feather
 
 from eber.tables.files import open_table, unique_names
 
@@ -80,6 +82,20 @@ def test_parts_with_other_columns_are_refused_by_name(tmp_path: Path) -> None:
     pq.write_table(pa.table({"z": [1]}), tmp_path / "b.parquet")
     with pytest.raises(ValueError, match=r"b\.parquet has other columns"):
         open_table(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.csv", "t.feather"])
+def test_columns_asked_for_in_another_order_keep_their_values(tmp_path: Path, name: str) -> None:
+    """All of them, too: names must not be put on columns by their place in the file."""
+    table = pa.table({"a": [1, 2], "b": [3, 4], "c": [5, 6]})
+    path = tmp_path / name
+    writers = {".parquet": pq.write_table, ".csv": pacsv.write_csv, ".feather": feather.write_feather}
+    writers[path.suffix](table, path)
+    for order in (["c", "a", "b"], ["b", "a"]):
+        (found,) = open_table(path).batches(order)
+        assert {key: [int(value) for value in column] for key, column in found.to_pydict().items()} == {
+            key: table[key].to_pylist() for key in order
+        }
 
 
 @given(st.lists(st.sampled_from(["a", "a.2", "b", "", " a "]), max_size=8))

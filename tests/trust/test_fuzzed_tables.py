@@ -163,14 +163,14 @@ def bomb(path: Path, header: str, row: str) -> int:
 def peak(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Bytes that pyarrow held when each batch came out of a table."""
     seen: list[int] = []
-    batches = TableFile._stored_batches
+    batches = TableFile.stored_batches
 
     def watched(self: TableFile, *arguments: Any) -> Iterator[Any]:
         for batch in batches(self, *arguments):
             seen.append(pa.total_allocated_bytes())
             yield batch
 
-    monkeypatch.setattr(TableFile, "_stored_batches", watched)
+    monkeypatch.setattr(TableFile, "stored_batches", watched)
     return seen
 
 

@@ -128,9 +128,9 @@ def fit_advised(
     record = comparison.record
     fit(
         table,
+        out,
         record.label,
         record.environment,
-        out,
         method=comparison.recommended,
         drop=drop,
         features=features,

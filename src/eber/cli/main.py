@@ -18,6 +18,7 @@ from eber.cli.data import data
 from eber.cli.example import example
 from eber.cli.fit import fit
 from eber.cli.predict import predict
+from eber.cli.prepare import prepare
 from eber.cli.report import report
 from eber.cli.reproduce import reproduce
 from eber.io.text import printable
@@ -34,6 +35,7 @@ for command, short_help in (
     (compare, "Find the best method for a table."),
     (fit, "Fit a model on a table and save it."),
     (predict, "Predict the rows of a table."),
+    (prepare, "Prepare a table larger than memory."),
     (report, "Write the page of results again."),
     (example, "Write a table to try the commands on."),
     (reproduce, "Run an experiment of the paper."),

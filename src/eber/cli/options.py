@@ -33,6 +33,18 @@ Label = Annotated[str, typer.Option("--label", help="Column to be predicted.", s
 EnvironmentColumn = Annotated[
     str, typer.Option("--environment", help="Column that says where each row comes from.", show_default=False)
 ]
+LabelUnlessPrepared = Annotated[
+    str | None,
+    typer.Option("--label", help="Column to be predicted; a prepared table knows it.", show_default=False),
+]
+EnvironmentUnlessPrepared = Annotated[
+    str | None,
+    typer.Option(
+        "--environment",
+        help="Column that says where each row comes from; a prepared table knows it.",
+        show_default=False,
+    ),
+]
 Drop = Annotated[
     list[str] | None, typer.Option("--drop", help="Column not to be used; may be repeated.", show_default=False)
 ]

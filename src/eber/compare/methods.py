@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from eber.datasets.base import MultiEnvironmentData
 from eber.estimators.base import EnvironmentClassifier
+from eber.estimators.batches import USUAL_BATCH
 from eber.methods import PENALTY_WEIGHTS, POOL, find_method
 from eber.runs.fitting import Steps, fit
 from eber.tuning.grids import PENALISED_DECAYS, Candidate, default_candidates, penalised_candidates
 from eber.tuning.pool import EnvironmentPool
 from eber.tuning.search import MAX_FOLDS, EnvironmentSearch
 
-BATCH_SIZE = 64
+BATCH_SIZE = "auto"
 MAX_EPOCHS, MIN_EPOCHS = 50, 3
 MAX_COMPONENTS = 40
 """Of more environments, EBER lets so many learned components stand for all."""
@@ -66,7 +67,7 @@ class Effort:
         """Passes over so many rows."""
         if self.passes is not None:
             return self.passes
-        return int(np.clip(round(self.steps * BATCH_SIZE / n_rows), MIN_EPOCHS, MAX_EPOCHS))
+        return int(np.clip(round(self.steps * USUAL_BATCH / n_rows), MIN_EPOCHS, MAX_EPOCHS))
 
 
 THOROUGH = Effort()

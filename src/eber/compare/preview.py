@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 from eber.compare.folds import FoldPlan
 from eber.compare.methods import BATCH_SIZE, POOL_MEMBERS, QUICK_POOL_FOLDS, Effort, build, candidates_of
 from eber.datasets.base import MultiEnvironmentData
+from eber.estimators.batches import batch_rows
 from eber.estimators.many_fits import fit_many
 from eber.io.machine import cores
 from eber.methods import POOL, find_method
@@ -94,17 +95,20 @@ def _seconds_of_all_settings(
 ) -> float:
     """Expected seconds of a fit of every setting on all training rows, networks side by side, from a short one."""
     network = find_method(method).is_network
-    size = TIMED_STEPS * BATCH_SIZE if network else TIMED_ROWS
+    batch = batch_rows(BATCH_SIZE, round(n_train))
+    size = TIMED_STEPS * batch if network else TIMED_ROWS
     rows = _sample_rows(table, size, np.random.default_rng(0))
     X, y = preprocessing.transform(table.columns.select(rows)), table.y[rows]
     data = MultiEnvironmentData(X, y, table.environments[rows])
     classifier = build(method, 0, epochs=1, n_environments=len(data.environment_names))
+    if network and "batch_size" in classifier.get_params():
+        classifier.set_params(batch_size=batch)  # of all training rows, not of those that are timed
     candidates = candidates_of(method) if effort.searches else [{}]
     fits = [clone(classifier).set_params(**candidate) for candidate in candidates]
     if network:
         seconds, n_timed = _time_fits(fits, data)
-        steps = effort.epochs(round(n_train)) * np.ceil(n_train / BATCH_SIZE)
-        return float(seconds * steps / np.ceil(n_timed / BATCH_SIZE))
+        steps = effort.epochs(round(n_train)) * np.ceil(n_train / batch)
+        return float(seconds * steps / np.ceil(n_timed / batch))
     shares = [_shorten(fit) for fit in fits]
     timed = [_time_fits([fit], data) for fit in fits]
     return sum(seconds / share * max(1.0, n_train / n) for (seconds, n), share in zip(timed, shares, strict=True))

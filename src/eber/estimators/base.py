@@ -27,6 +27,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
+from eber.estimators.batches import batch_rows, scaled_learning_rate
 from eber.estimators.log_probabilities import LogProbabilitiesMixin
 from eber.estimators.members import attributes_of_average
 from eber.estimators.persistence import fitted_attributes, load_estimator, save_estimator
@@ -38,6 +39,7 @@ from eber.estimators.validation import (
     check_finite,
     check_widths,
     distinct,
+    index_type,
     plain,
     warn_of_lost_digits,
 )
@@ -127,6 +129,8 @@ class EnvironmentClassifier(
 
     # `environments` is asked for by default, so that Pipeline, cross_val_score and GridSearchCV hand it on.
     __metadata_request__fit = {"environments": True, "callback": True}
+    _uses_environments = True
+    """Whether the objective looks at environments; where not, `fit` takes them and goes on without."""
     _answer_parameters: tuple[str, ...] = ()
     """Parameters that are read when the classifier is asked, and may be changed after the fit."""
 
@@ -137,7 +141,7 @@ class EnvironmentClassifier(
         "input_scale": [Interval(Real, 0, None, closed="neither")],
         "centre_features": ["boolean"],
         "epochs": [Interval(Integral, 1, None, closed="left")],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "clip_norm": [Interval(Real, 0, None, closed="neither"), None],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
@@ -204,16 +208,22 @@ class EnvironmentClassifier(
         attributes: dict[str, Any] = {"classes_": classes, "input_shape_": tuple(X.shape[1:]), "seed_": seed}
         attributes |= {name: getattr(validated, name) for name in COLUMN_ATTRIBUTES if hasattr(validated, name)}
         attributes |= self._environment_attributes(environments, encoded, classes)
-        e = attributes.pop("environment_index", np.zeros(len(X), dtype=np.int64))
+        e = attributes.pop("environment_index", np.zeros(len(X), dtype=index_type(1)))
         data = Batch(torch.from_numpy(X), torch.from_numpy(encoded), torch.from_numpy(e))
+        return self._job(attributes, data, generator)
+
+    def _job(self, attributes: dict[str, Any], data: Batch, generator: torch.Generator) -> FitJob:
+        """The fit of rows that have been looked at, of which `attributes` says what they are."""
         data = self._prepare(data, len(attributes.get("environments_", ())))
         # A generator for the first weights alone; code of the user's own knows only torch's, which it has for itself.
+        seed = attributes["seed_"]
         module = self._build(attributes, None if self._draws_globally else torch.Generator().manual_seed(seed))
         if self.centre_features:
             for extractor in _convolutional(module):
                 extractor.centre(data.x)
-        check_batches(module, len(X), self.batch_size)
-        return FitJob(self, attributes, data, module, self._settings(len(X)), generator)
+        settings = self._settings(len(data.y))
+        check_batches(module, len(data.y), settings.batch_size)
+        return FitJob(self, attributes, data, module, settings, generator)
 
     def _complete(self, job: FitJob, history: History) -> None:
         """Take over what a successful fit has learned."""
@@ -309,13 +319,13 @@ class EnvironmentClassifier(
     def _settings(self, n_rows: int) -> TrainingSettings:
         return TrainingSettings(
             epochs=self.epochs,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
+            batch_size=batch_rows(self.batch_size, n_rows),
+            learning_rate=scaled_learning_rate(self.learning_rate, self.batch_size, n_rows),
             clip_norm=self.clip_norm,
             average_decay=self.average_decay,
         )
 
-    def _environment_attributes(self, environments: Any, y: NDArray[np.int64], classes: NDArray[Any]) -> dict[str, Any]:
+    def _environment_attributes(self, environments: Any, y: NDArray[Any], classes: NDArray[Any]) -> dict[str, Any]:
         """`environments_` and, for training only, `environment_index`."""
         return {}
 
@@ -343,7 +353,7 @@ class EnvironmentClassifier(
 
     def _elements(self, job: FitJob) -> int:
         """Size of the largest array of a training step, for one fit."""
-        return int(self.batch_size * max(self.representation_dim, *job.attributes["input_shape_"]))
+        return int(job.settings.batch_size * max(self.representation_dim, *job.attributes["input_shape_"]))
 
     @abstractmethod
     def _module(self) -> nn.Module:

@@ -122,9 +122,11 @@ class EBERClassifier(EBERFitting):
         Posteriors q(z;x,y,e). A callable maps X to an `eber.method.posteriors.GridPosterior`; there is no g then, and
         the objective must be ``"stratified"``.
     epochs : int, default=50
-    batch_size : int, default=64
+    batch_size : int or "auto", default=64
+        Rows of a step. ``"auto"`` is 64 below 100,000 rows and twice as many with each doubling of the rows from there
+        on, up to 1024, with a learning rate that grows with its square root (docs/scale.md).
     learning_rate : float, default=1e-3
-        Adam's.
+        Adam's; under ``batch_size="auto"``, that of batches of 64.
     clip_norm : float or None, default=None
         Largest norm of the gradient.
     weight_decay : float, default=0.0
@@ -226,7 +228,7 @@ class EBERClassifier(EBERFitting):
         prediction_weights: str | EnvironmentWeights = "learned",
         posteriors: str | SuppliedPosteriors = "learned",
         epochs: int = 50,
-        batch_size: int = 64,
+        batch_size: int | str = 64,
         learning_rate: float = 1e-3,
         clip_norm: float | None = None,
         weight_decay: float = 0.0,

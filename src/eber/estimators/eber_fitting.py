@@ -36,7 +36,7 @@ TRAINING_NODES, MIN_TRAINING_NODES = 8, 4
 class EBERFitting(EnvironmentClassifier):
     """The part of `EBERClassifier` that the training loop deals with; its parameters are declared there."""
 
-    def _environment_attributes(self, environments: Any, y: NDArray[np.int64], classes: NDArray[Any]) -> dict[str, Any]:
+    def _environment_attributes(self, environments: Any, y: NDArray[Any], classes: NDArray[Any]) -> dict[str, Any]:
         names, index = encode_environments(environments, y, classes, type(self).__name__)
         return {"environments_": names, "environment_index": index}
 
@@ -126,7 +126,7 @@ class EBERFitting(EnvironmentClassifier):
         K, L = len(job.attributes["classes_"]), job.attributes["latent_dim_"]
         m = self.pseudo_environments or len(job.attributes["environments_"])
         draws = N_SAMPLED if self._sampled(m) else m
-        return int(self.batch_size * K * m * max(L * draws, self.representation_dim, *self.hidden_dims))
+        return int(job.settings.batch_size * K * m * max(L * draws, self.representation_dim, *self.hidden_dims))
 
     def _sampled(self, n_environments: int) -> bool:
         """Whether the couplings use environments drawn from p(e|x,y) instead of all."""

@@ -130,19 +130,24 @@ def categories(values: Any, name: str) -> NDArray[Any]:
     return np.array(objects.tolist()) if array.dtype == object and not any(is_text) else array
 
 
-def distinct(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def index_type(size: int) -> type[np.integer[Any]]:
+    """The smallest type, of those that torch indexes with, for indices of so many things."""
+    return np.uint8 if size <= 1 << 8 else np.int16 if size <= 1 << 15 else np.int32 if size <= 1 << 31 else np.int64
+
+
+def distinct(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Distinct values in their order, and the index of each entry's; in parts, without a sorted copy of them all."""
     parts = [slice(start, start + CHECKED_VALUES // 16) for start in range(0, len(values), CHECKED_VALUES // 16)]
     found = np.unique(np.concatenate([np.unique(values[part]) for part in parts]))
-    index = np.empty(len(values), dtype=np.int64)
+    index = np.empty(len(values), dtype=index_type(len(found)))
     for part in parts:
         index[part] = np.searchsorted(found, values[part])
     return found, index
 
 
 def encode_environments(
-    environments: Any, y: NDArray[np.int64], classes: NDArray[Any], method: str
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    environments: Any, y: NDArray[Any], classes: NDArray[Any], method: str
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Distinct environments, and the index of each row's.
 
     Without environments all rows are one environment, with a warning; so are single environments and environments
@@ -154,7 +159,7 @@ def encode_environments(
             "environments=... with one entry per row to use what differs between them.",
             EnvironmentWarning,
         )
-        return np.array(["all"]), np.zeros(len(y), dtype=np.int64)
+        return np.array(["all"]), np.zeros(len(y), dtype=index_type(1))
     values = one_entry_per_row(environments, len(y), "environments")
     try:
         names, index = distinct(values)
@@ -179,11 +184,13 @@ def encode_environments(
 
 
 def _environments_that_lack_classes(
-    names: NDArray[Any], index: NDArray[Any], y: NDArray[np.int64], classes: NDArray[Any]
+    names: NDArray[Any], index: NDArray[Any], y: NDArray[Any], classes: NDArray[Any]
 ) -> list[str]:
     """Half a sentence about each environment that does not have all classes."""
     counts = np.zeros((len(names), len(classes)), dtype=np.int64)
-    np.add.at(counts, (index, y), 1)
+    for start in range(0, len(y), CHECKED_VALUES // 16):  # numpy makes eight bytes of each index
+        part = slice(start, start + CHECKED_VALUES // 16)
+        np.add.at(counts, (index[part], y[part]), 1)
     found = []
     for name, of_classes in zip(names, counts, strict=True):
         present, absent = np.flatnonzero(of_classes), np.flatnonzero(of_classes == 0)

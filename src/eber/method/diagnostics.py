@@ -109,7 +109,7 @@ def diagnose(module: EBERNetworks, x: Tensor, y: Tensor, e: Tensor, learned_weig
     if len(x) > n_rows:
         rows = torch.linspace(0, len(x) - 1, n_rows).long()
         x, y, e = x[rows], y[rows], e[rows]
-    x = x.double()
+    x, y, e = x.double(), y.long(), e.long()
     found: list[Diagnostic] = []
     with torch.no_grad():
         log_h = in_chunks(module.log_p_e_given_x, x, module.h)

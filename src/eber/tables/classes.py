@@ -25,7 +25,7 @@ UNKNOWN = (
 """Names of a class that say that nobody knows the class."""
 
 
-def choose_positive(labels: NDArray[Any], given: str | None, where: str) -> tuple[str, str]:
+def choose_positive(classes: NDArray[Any], counts: NDArray[np.int64], given: str | None, where: str) -> tuple[str, str]:
     """The positive one of two classes as text, and why it was chosen in a few words; empty for more classes.
 
     The one that the user names; else the one that a clinician would (case, yes, 1, +, against control, no, 0, -); else
@@ -33,13 +33,15 @@ def choose_positive(labels: NDArray[Any], given: str | None, where: str) -> tupl
 
     Parameters
     ----------
-    labels : array of shape (n,)
+    classes : array of shape (K,)
+        In their order.
+    counts : array of shape (K,)
+        Rows of each.
     given : str, optional
         What the user named.
     where : str
         The label's column and table, for the refusal.
     """
-    classes, counts = np.unique(labels, return_counts=True)
     texts = [str(label) for label in classes]
     if given is not None and (len(texts) != 2 or given not in texts):
         listed = ", ".join(texts[:12]) + (", ..." if len(texts) > 12 else "")
@@ -68,9 +70,8 @@ def ordered_classes(labels: NDArray[Any], positive: str) -> NDArray[Any]:
     return classes[::-1] if positive and len(classes) == 2 and str(classes[0]) == positive else classes
 
 
-def say_unknown(labels: NDArray[Any], name: str) -> list[str]:
+def say_unknown(classes: NDArray[Any], counts: NDArray[np.int64], name: str) -> list[str]:
     """A remark for each class whose name says that nobody knows the class."""
-    classes, counts = np.unique(labels, return_counts=True)
     return [
         f"Check label {name!r}: {str(label)!r} ({count} {'row' if count == 1 else 'rows'}) is a class of its own here; "
         f"where it means that the label is missing, give --missing {shlex.quote(str(label))}."

@@ -116,8 +116,12 @@ class TableFile:
 
     def batches(self, columns: Sequence[str] | None = None, rows: int = BATCH_ROWS) -> Iterator[Any]:
         """The given columns (all when None) as pyarrow tables of at most `rows` rows."""
-        for table in self._stored_batches(columns, rows):
-            yield self._settled(table, self.signs)
+        for table in self.stored_batches(columns, rows):
+            yield self.settled(table)
+
+    def sections(self, rows: int) -> list[TableFile]:
+        """The same rows in pieces that can be read apart, in their order; see `Rows.sections`."""
+        return [replace(self, rows=section) for section in self.rows.sections(rows)]
 
     def read(self, columns: Sequence[str] | None = None) -> Any:
         """The given columns (all when None) of all rows, as one pyarrow table.
@@ -126,7 +130,7 @@ class TableFile:
         needs several copies of it, and a small compressed file may hold a table of any size.
         """
         parts, limit, size = [], memory_limit(), 0
-        for part in self._stored_batches(columns, BATCH_ROWS):
+        for part in self.stored_batches(columns):
             parts.append(part)
             size += part.nbytes
             require_room(self.title, size, limit)
@@ -134,9 +138,9 @@ class TableFile:
             raise ValueError(f"{self.title} has columns but no rows.")
         with naming_damage(self.title):  # the parts of a folder may have different types
             table = pa.concat_tables(parts, promote_options="permissive")
-        return self._settled(table, columns_of_signs(table))
+        return self.settled(table, columns_of_signs(table))
 
-    def _stored_batches(self, columns: Sequence[str] | None, rows: int) -> Iterator[Any]:
+    def stored_batches(self, columns: Sequence[str] | None = None, rows: int = BATCH_ROWS) -> Iterator[Any]:
         """Rows in which a minus, and what the user calls missing, still stand."""
         wanted = list(self.names if columns is None else columns)
         source = self.rows.batches(wanted if self.rows.header == self.names else None, rows)
@@ -150,15 +154,16 @@ class TableFile:
             for start in range(0, table.num_rows, rows):
                 yield table.slice(start, rows)
 
-    def _settled(self, table: Any, signs: Sequence[str]) -> Any:
-        table = with_minus_as_null(table, signs)
+    def settled(self, table: Any, signs: Sequence[str] | None = None) -> Any:
+        """Rows with what is missing as nulls; a minus is a value in columns of signs, those of this file when None."""
+        table = with_minus_as_null(table, self.signs if signs is None else signs)
         return without_values(table, self.missing) if self.missing else table
 
     def _read_names(self, table: Any) -> list[str]:
-        """Our names for the columns of a batch, which may be only some of the file's."""
-        if table.num_columns == len(self.names):
-            return list(self.names)
-        return [str(name) for name in table.column_names]
+        """Our names for the columns of a batch: its own, in whatever order, unless names had to be made unique."""
+        if self.rows.header == self.names:
+            return [str(name) for name in table.column_names]
+        return list(self.names)
 
 
 def open_table(table: Any, reading: Reading | None = None, missing: Sequence[str] = ()) -> TableFile:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,22 +18,18 @@ import numpy as np
 import eber
 from eber.io.checksummed_json import encode_checksummed, read_checksummed
 from eber.io.files import sole_writer, sweep_temporaries, write_atomically
-from eber.io.text import count
 from eber.tables.files import open_table
 from eber.tables.model_folder import TableModel
 from eber.tables.prediction import Asked, predict_file, say_intervals
 from eber.tables.predictions import PredictionReport, TablePredictions
 from eber.tables.schema import require_columns
+from eber.tables.tasks import Each, all_answers, one_after_the_other
 from eber.tables.unlabelled_rows import ADAPTATION_ROWS, DrawnRows, adapted, draw_rows, require_adaptable
 from eber.tables.unlike_training import UnlikeTraining
 from eber.training import one_thread
 
 DONE_FOLDER = ".done"
 DONE_FORMAT, DONE_VERSION = "eber-predicted-file", 1
-MAX_LISTED = 3
-
-Each = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[tuple[Any, Any]]]
-"""Function and tasks -> each task with its answer, or the exception it ended in, in any order."""
 
 
 @dataclass(frozen=True)
@@ -108,15 +104,6 @@ def sweep_unfinished(folder: Path, out: Path) -> None:
                     sweep_temporaries(done)
 
 
-def one_after_the_other(function: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
-    """All tasks in this process."""
-    for task in tasks:
-        try:
-            yield task, function(task)
-        except Exception as error:  # one file that cannot be read does not stop the others
-            yield task, error
-
-
 def predict_folder(
     model: TableModel,
     folder: Path,
@@ -151,7 +138,7 @@ def predict_folder(
         sample = _sample_of_all(task, file.parts, each)
         task = replace(task, model=adapted(model, sample, file, report, asked.force))
     out.mkdir(parents=True, exist_ok=True)
-    found = _answers(task.predict, file.parts, each)
+    found = all_answers(task.predict, file.parts, each, "predicted", "file")
     for part in file.parts:  # in their order, whichever was done first
         report.files_done_before += found[part].pop("done_before")
         report.files += 1
@@ -161,23 +148,9 @@ def predict_folder(
 
 def _sample_of_all(task: FolderTask, parts: Sequence[Path], each: Each) -> DrawnRows:
     sample = DrawnRows(np.empty((0, len(task.model.preprocessing.names_out))), np.empty(0))
-    for drawn in _answers(task.draw, list(enumerate(parts)), each).values():
+    for drawn in all_answers(task.draw, list(enumerate(parts)), each, "predicted", "file").values():
         sample = sample.joined(drawn, ADAPTATION_ROWS)
     return sample
-
-
-def _answers(function: Callable[[Any], Any], tasks: Sequence[Any], each: Each) -> dict[Any, Any]:
-    """The answer to each task; an error that names those that have none."""
-    answers = dict(each(function, tasks))
-    failed = {task: answer for task, answer in answers.items() if isinstance(answer, Exception)}
-    if failed:
-        sentences = "; ".join(str(error).rstrip(".") for error in list(failed.values())[:MAX_LISTED])
-        more = f"; and {len(failed) - MAX_LISTED} more" if len(failed) > MAX_LISTED else ""
-        raise ValueError(
-            f"{len(failed)} of {count(len(tasks), 'file')} could not be predicted: {sentences}{more}. The others are "
-            "done; the same command does only these again."
-        )
-    return answers
 
 
 def _read_done(path: Path) -> dict[str, Any] | None:

@@ -7,14 +7,12 @@ import importlib.metadata
 import platform
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-import numpy as np
+from typing import Any, Protocol
 
 import eber
 from eber.io.text import printable
 from eber.tables.preprocessing import ColumnEncoding, Preprocessing
-from eber.tables.training import TrainingTable
+from eber.tables.schema import Schema
 from eber.tuning.pool import EnvironmentPool
 from eber.tuning.search import EnvironmentSearch
 
@@ -23,8 +21,30 @@ MAX_LISTED_LEVELS = 8
 _VERSIONS_OF = ("numpy", "scikit-learn", "torch", "pyarrow")
 
 
+class Described(Protocol):
+    """A table as far as its card speaks of it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def schema(self) -> Schema: ...
+
+    @property
+    def notes(self) -> tuple[str, ...]: ...
+
+    @property
+    def fingerprint(self) -> str: ...
+
+    @property
+    def class_counts(self) -> dict[str, dict[str, int]]:
+        """Environment to the rows of each of its classes."""
+
+    def __len__(self) -> int: ...
+
+
 def describe(
-    table: TrainingTable,
+    table: Described,
     classifier: Any,
     method: str,
     scores: Sequence[Mapping[str, Any]],
@@ -42,11 +62,10 @@ def describe(
     kept : sequence of mappings
         The settings that a search chose; empty for none.
     """
-    environments = []
-    for name in np.unique(table.environments):
-        labels, counts = np.unique(table.y[table.environments == name], return_counts=True)
-        classes = {str(label): int(count) for label, count in zip(labels, counts, strict=True)}
-        environments.append({"name": str(name), "rows": int(counts.sum()), "classes": classes})
+    environments = [
+        {"name": name, "rows": sum(classes.values()), "classes": classes}
+        for name, classes in table.class_counts.items()
+    ]
     signs = getattr(classifier, "diagnostics_", [])
     return {
         "method": method,

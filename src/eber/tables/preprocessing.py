@@ -101,10 +101,8 @@ class Preprocessing:
     @classmethod
     def fit(cls, columns: FeatureColumns, schema: Schema) -> Preprocessing:
         """Learn from training rows alone."""
-        fitted = cls(tuple(_describe_column(feature, columns.values[feature.name]) for feature in schema.features))
-        if not fitted.names_out:
-            raise ValueError("Every feature is constant in the training rows; there is nothing to learn from.")
-        return fitted
+        encodings = (_describe_column(feature, columns.values[feature.name]) for feature in schema.features)
+        return require_columns_to_learn_from(cls(tuple(encodings)))
 
     @property
     def names_out(self) -> list[str]:
@@ -144,6 +142,13 @@ class Preprocessing:
         return cls(tuple(ColumnEncoding(**{**entry, "levels": tuple(entry["levels"])}) for entry in content))
 
 
+def require_columns_to_learn_from(fitted: Preprocessing) -> Preprocessing:
+    """The same, unless it leaves no column."""
+    if not fitted.names_out:
+        raise ValueError("Every feature is constant in the training rows; there is nothing to learn from.")
+    return fitted
+
+
 def _describe_column(feature: Feature, column: Any) -> ColumnEncoding:
     """The encoding of a column, with what new rows are compared with."""
     encoding = _fit_column(feature, column)
@@ -161,7 +166,7 @@ def _fit_column(feature: Feature, column: Any) -> ColumnEncoding:
     if kind == "categorical":
         return _fit_categories(name, column)
     if kind == "ordinal":
-        column = _ranks(column, steps)
+        column = ranks(column, steps)
     missing = np.isnan(column)
     known = column[~missing]
     indicator = bool(missing.any() and len(known))
@@ -174,17 +179,30 @@ def _fit_column(feature: Feature, column: Any) -> ColumnEncoding:
         fill = float(np.median(known))
         filled = np.where(missing, fill, column)
         mean, scale = float(filled.mean()), float(filled.std())
+    return encode_numbers(feature, fill, mean, scale, float(known.max()), indicator)
+
+
+def encode_numbers(
+    feature: Feature, fill: float, mean: float, scale: float, largest: float, indicator: bool
+) -> ColumnEncoding:
+    """The encoding of a column of numbers or steps with that median, and mean and deviation once it is filled in."""
+    name, steps = feature.name, feature.steps
     if not (math.isfinite(mean) and math.isfinite(scale)):
-        raise ValueError(f"Column {name!r} holds numbers too large to be standardised; its largest is {known.max():g}.")
+        raise ValueError(f"Column {name!r} holds numbers too large to be standardised; its largest is {largest:g}.")
     constant = bool(scale <= 1e-12 * max(abs(mean), 1e-300))
     scale = 1.0 if constant else scale
-    return ColumnEncoding(name, kind, fill, mean, scale, steps, len(steps), indicator, constant)
+    return ColumnEncoding(name, feature.kind, fill, mean, scale, steps, len(steps), indicator, constant)
 
 
 def _fit_categories(name: str, column: Any) -> ColumnEncoding:
     values, counts = pc.value_counts(column.drop_null()).flatten()
-    order = sorted(zip(counts.to_pylist(), values.to_pylist(), strict=True), key=lambda pair: (-pair[0], pair[1]))
-    indicator = column.null_count > 0 and len(order) > 0
+    return encode_categories(name, dict(zip(values.to_pylist(), counts.to_pylist(), strict=True)), column.null_count)
+
+
+def encode_categories(name: str, counts: Mapping[str, int], missing: int) -> ColumnEncoding:
+    """The encoding of a categorical column whose values stand in so many rows each."""
+    order = sorted(((count, value) for value, count in counts.items()), key=lambda pair: (-pair[0], pair[1]))
+    indicator = missing > 0 and len(order) > 0
     if len(order) < 2:
         levels = tuple(level for _, level in order)
         return ColumnEncoding(name, "categorical", levels=(), n_levels=len(levels), indicator=indicator, constant=True)
@@ -202,7 +220,7 @@ def _fill_block(block: NDArray[np.float64], encoding: ColumnEncoding, column: An
         missing = column.is_null().to_numpy(zero_copy_only=False)
     else:
         if encoding.kind == "ordinal":
-            column = _ranks(column, encoding.levels)
+            column = ranks(column, encoding.levels)
         missing = np.isnan(column)
         if not encoding.constant:
             filled = np.where(missing, encoding.fill, column)
@@ -213,7 +231,7 @@ def _fill_block(block: NDArray[np.float64], encoding: ColumnEncoding, column: An
         block[:, -1] = missing
 
 
-def _ranks(column: Any, steps: tuple[str, ...]) -> NDArray[np.float64]:
+def ranks(column: Any, steps: tuple[str, ...]) -> NDArray[np.float64]:
     """The number of each value's step, from zero; NaN for what is no step."""
     index = pc.index_in(column, _array(steps))
     return np.array(pc.cast(index, pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -96,22 +97,39 @@ class TrainingTable:
         return ordered_classes(self.y, self.schema.positive)
 
     @property
+    def class_counts(self) -> dict[str, dict[str, int]]:
+        """Environment, in their order, to the rows of each class that it has."""
+        counts = {}
+        for name in np.unique(self.environments):
+            labels, sizes = np.unique(self.y[self.environments == name], return_counts=True)
+            counts[str(name)] = {str(label): int(size) for label, size in zip(labels, sizes, strict=True)}
+        return counts
+
+    @property
     def contents(self) -> list[str]:
         """Classes, environments and columns: a wrong column, or a wrong positive class, shows here first."""
-        classes = self.classes
-        listed = ", ".join(f"{label} ({(self.y == label).sum()})" for label in classes)
-        positive = f"; {classes[1]} is the positive one" if len(classes) == 2 else ""
-        if self.why_positive:
-            positive += f" ({self.why_positive}; --positive says otherwise)"
-        names, sizes = np.unique(self.environments, return_counts=True)
-        order = np.argsort(-sizes, kind="stable")[:MAX_LISTED]
-        largest = ", ".join(f"{names[j]} ({sizes[j]})" for j in order)
-        more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
-        return [
-            f"Classes of {self.schema.label!r} with their rows: {listed}{positive}.",
-            f"Environments of {self.schema.environment!r} with their rows: {largest}{more}.",
-            self.schema.listed,
-        ]
+        return say_contents(self.schema, self.classes, self.class_counts, self.why_positive)
+
+
+def say_contents(
+    schema: Schema, classes: NDArray[Any], class_counts: Mapping[str, Mapping[str, int]], why_positive: str
+) -> list[str]:
+    """Classes, the positive one of two last, environments and columns, in a sentence each."""
+    of_class = Counter[str]()
+    for counts in class_counts.values():
+        of_class.update(counts)
+    listed = ", ".join(f"{label} ({of_class[str(label)]})" for label in classes)
+    positive = f"; {classes[1]} is the positive one" if len(classes) == 2 else ""
+    if why_positive:
+        positive += f" ({why_positive}; --positive says otherwise)"
+    sizes = Counter({name: sum(counts.values()) for name, counts in class_counts.items()})
+    largest = ", ".join(f"{name} ({size})" for name, size in sizes.most_common(MAX_LISTED))
+    more = f" and {len(sizes) - MAX_LISTED} more" if len(sizes) > MAX_LISTED else ""
+    return [
+        f"Classes of {schema.label!r} with their rows: {listed}{positive}.",
+        f"Environments of {schema.environment!r} with their rows: {largest}{more}.",
+        schema.listed,
+    ]
 
 
 def read_training_table(
@@ -137,31 +155,21 @@ def read_training_table(
     """
     file = open_table(table, reading, choices.missing)
     title = file.title
-    require_columns(file, [label, environment])
-    for name in (label, environment):
-        if f"{name}.2" in file.names:
-            raise ValueError(
-                f"{title} has two columns called {name!r}: rename one, so that it is clear which is meant."
-            )
-    if label == environment:
-        raise ValueError(f"Label and environment are both {label!r}; give two different columns.")
+    require_label_and_environment(file, label, environment)
     fingerprint, rows = file.fingerprint, file.read()
     file.require_unchanged()
     notes = list(file.notes)
-    for name, what in ((label, "label"), (environment, "environment")):
-        missing = rows[name].null_count
-        if missing == rows.num_rows:
-            raise ValueError(f"Column {name!r} of {title} has no value in any row.")
-        if missing:
-            have, are = ("has", "is") if missing == 1 else ("have", "are")
-            notes.append(f"{missing} of {rows.num_rows} rows {have} no {what} and {are} left out.")
+    notes += say_missing(file, rows.num_rows, {name: rows[name].null_count for name in (label, environment)})
     rows = rows.filter(pc.and_(pc.is_valid(rows[label]), pc.is_valid(rows[environment])))
     if rows.num_rows == 0:
         raise ValueError(f"{title} has no row with both a label ({label!r}) and an environment ({environment!r}).")
-    y = _labels(rows[label], title, label, file.decimal_comma)
+    check_label(rows[label], title, label, file.decimal_comma)
+    texts, index = np.unique(np.array(as_texts(rows[label]).to_pylist(), dtype=str), return_inverse=True)
+    y = settled_classes(texts, len(index), title, label)[index]
     environments = np.array(as_texts(rows[environment]).to_pylist(), dtype=str)
-    _check_environments(environments, title, environment)
-    positive, why_positive = choose_positive(y, choices.positive, f"The label {label!r} of {title}")
+    check_environments(np.unique(environments), len(environments), title, environment)
+    classes, counts = np.unique(y, return_counts=True)
+    positive, why_positive = choose_positive(classes, counts, choices.positive, f"The label {label!r} of {title}")
     schema = find_schema(
         file,
         rows,
@@ -175,7 +183,7 @@ def read_training_table(
     )
     subject, identifiers = _subjects(rows, schema)
     columns = decode(rows, file, schema)
-    notes += [*say_unknown(y, label), *schema.notes]
+    notes += [*say_unknown(classes, counts, label), *schema.notes]
     return TrainingTable(
         file.name, schema, columns, y, environments, identifiers, tuple(notes), subject, why_positive, fingerprint
     )
@@ -206,38 +214,64 @@ def decode(table: Any, file: TableFile, schema: Schema, first_row: int = 0) -> F
     return FeatureColumns(values, table.num_rows)
 
 
-def _labels(column: Any, title: str, name: str, decimal_comma: bool) -> NDArray[Any]:
-    kind = find_meaning(column, decimal_comma).kind
-    if kind in ("date", "unusable"):
+def require_label_and_environment(file: TableFile, label: str, environment: str) -> None:
+    """Refuse names that are no columns, or not plainly one column each."""
+    require_columns(file, [label, environment])
+    for name in (label, environment):
+        if f"{name}.2" in file.names:
+            raise ValueError(
+                f"{file.title} has two columns called {name!r}: rename one, so that it is clear which is meant."
+            )
+    if label == environment:
+        raise ValueError(f"Label and environment are both {label!r}; give two different columns.")
+
+
+def say_missing(file: TableFile, n_rows: int, missing: Mapping[str, int]) -> list[str]:
+    """How many rows are left out for want of a label or an environment, columns in this order."""
+    notes = []
+    for (name, number), what in zip(missing.items(), ("label", "environment"), strict=True):
+        if number == n_rows:
+            raise ValueError(f"Column {name!r} of {file.title} has no value in any row.")
+        if number:
+            have, are = ("has", "is") if number == 1 else ("have", "are")
+            notes.append(f"{number} of {n_rows} rows {have} no {what} and {are} left out.")
+    return notes
+
+
+def check_label(column: Any, title: str, name: str, decimal_comma: bool) -> None:
+    """Refuse a column that cannot be a label, whatever its values."""
+    if find_meaning(column, decimal_comma).kind in ("date", "unusable"):
         raise ValueError(f"The label {name!r} of {title} holds dates or values that are neither numbers nor text.")
-    texts = np.array(as_texts(column).to_pylist(), dtype=str)
-    classes = np.unique(texts)
+
+
+def settled_classes(classes: NDArray[Any], n_rows: int, title: str, name: str) -> NDArray[Any]:
+    """The different texts of a label as the classes they are: whole numbers where all are such, else text."""
     _check_spelling(classes, title, name)
     if len(classes) == 1:
         raise ValueError(
             f"All rows of {title} have the label {str(classes[0])!r}; a classifier needs at least two classes."
         )
-    if len(classes) > MAX_CLASSES or (len(classes) > 2 and len(classes) > len(texts) / 2):
+    if len(classes) > MAX_CLASSES or (len(classes) > 2 and len(classes) > n_rows / 2):
         raise ValueError(
-            f"The label {name!r} of {title} has {len(classes)} different values in {len(texts)} rows, which are no "
+            f"The label {name!r} of {title} has {len(classes)} different values in {n_rows} rows, which are no "
             f"classes; at most {MAX_CLASSES} are possible, with several rows each. Cut a continuous "
             "label into classes first."
         )
     try:
         numbers = classes.astype(np.float64)
     except ValueError:
-        return texts
+        return classes
     whole = np.isfinite(numbers) & (numbers == np.round(numbers)) & (np.abs(numbers) < 2**53)
     distinct = len(np.unique(numbers)) == len(classes)  # "01" and "1" are two labels
-    return texts.astype(np.float64).astype(np.int64) if whole.all() and distinct else texts
+    return numbers.astype(np.int64) if whole.all() and distinct else classes
 
 
-def _check_environments(environments: NDArray[Any], title: str, name: str) -> None:
-    names = np.unique(environments)
-    n = len(environments)
-    if n > 2 and len(names) == n:
+def check_environments(names: NDArray[Any], n_rows: int, title: str, name: str) -> None:
+    """Refuse a column that names rows, and names that are one to a reader."""
+    if n_rows > 2 and len(names) == n_rows:
         raise ValueError(
-            f"Column {name!r} of {title} has a different value in each of {n} rows: it names rows, not environments."
+            f"Column {name!r} of {title} has a different value in each of {n_rows} rows: it names rows, not "
+            "environments."
         )
     _check_spelling(names, title, name)
 

@@ -24,12 +24,14 @@ from eber.tables.files import open_table
 from eber.tables.model_card import describe
 from eber.tables.model_folder import TABLE_FILE, TableModel, can_hold, prepare_folder
 from eber.tables.new_environment import say_spread
+from eber.tables.prepared.folder import is_prepared
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.reading import Reading
 from eber.tables.training import TrainingTable, read_training_table
 from eber.training import one_thread
 from eber.tuning.calibration import Calibration, estimate_calibration
 from eber.workflow.arguments import as_progress, choices_of, effort_of, names_of, results_folder, whole_number
+from eber.workflow.fitting_prepared import fit_prepared
 
 CARD_METRICS = ("nll", "accuracy", "ece", "auroc")
 
@@ -37,8 +39,8 @@ CARD_METRICS = ("nll", "accuracy", "ece", "auroc")
 def fit_table(
     table: Any,
     *,
-    label: str,
-    environment: str,
+    label: str | None = None,
+    environment: str | None = None,
     method: str = "EBER",
     out: str | Path | None = None,
     seed: int = 0,
@@ -63,9 +65,10 @@ def fit_table(
     ----------
     table : str, Path or DataFrame
         A file or folder of a format in docs/tables.md, "-" for standard input, or a DataFrame of pandas, polars or
-        pyarrow. An index of pandas is not used.
+        pyarrow. An index of pandas is not used. Or the folder that `prepare_table` has made of a table larger than
+        memory: settings are fixed then, as with `quick`, and no scores are measured.
     label, environment : str
-        The column to be predicted, and the one that says where each row comes from.
+        The column to be predicted, and the one that says where each row comes from. A prepared table knows them.
     method : str
         Any that `compare_table` ranks and whose model is plain data: the library's own kind, also one's own as
         "module:Class", logistic regression, gradient boosting, random forest, no model and the pool.
@@ -102,14 +105,26 @@ def fit_table(
     chosen = declared.name
     check_savable(declared)
     whole_number(seed, "seed", 0)
+    folder = None if out is None else Path(out)
+    listener = as_progress(progress)
+    if is_prepared(table):
+        said = {"label": label, "environment": environment, "drop": drop, "features": features, "missing": missing}
+        said |= {"categorical": categorical, "numeric": numeric, "positive": positive}
+        said |= {"sheet": sheet, "query": query, "encoding": encoding}
+        with _folder_for(folder, listener), one_thread():
+            model = fit_prepared(Path(table), said, declared, seed, effort, listener)
+        return _saved(model, folder)
+    if label is None or environment is None:
+        raise ValueError(
+            "Name the column to be predicted, --label, and the one that says where each row comes from, --environment: "
+            "only a prepared table knows them."
+        )
     choices = choices_of(categorical, numeric, missing, positive)
     file = open_table(table, Reading(sheet, query, encoding))
     dropped, wanted = names_of(drop, "drop"), None if features is None else names_of(features, "features")
     data = read_training_table(
         file, label=label, environment=environment, drop=dropped, features=wanted, choices=choices
     )
-    folder = None if out is None else Path(out)
-    listener = as_progress(progress)
     with _folder_for(folder, listener), one_thread():
         for note in (*data.contents, *data.notes):
             listener.note(note)
@@ -121,7 +136,10 @@ def fit_table(
     remarks = [*plan.remarks, effort.care]
     card = describe(data, fitted.classifier, chosen, entries, remarks, fitted.settings)
     card["new_environment"] = say_spread(calibration)
-    model = TableModel(fitted.classifier, data.schema, preprocessing, card, calibration)
+    return _saved(TableModel(fitted.classifier, data.schema, preprocessing, card, calibration), folder)
+
+
+def _saved(model: TableModel, folder: Path | None) -> TableModel:
     if folder is not None:
         model.save(folder)
     return model

@@ -17,6 +17,7 @@ from eber.tables.model_folder import TableModel
 from eber.tables.new_environment import LEVEL
 from eber.tables.prediction import Asked, with_labels
 from eber.tables.predictions import TablePredictions
+from eber.tables.tasks import one_after_the_other
 from eber.tuning.recalibration import checked_level
 from eber.workflow.arguments import names_of, whole_number
 
@@ -70,8 +71,8 @@ def predict_folder(
 
     def each(function: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
         if backend == "processes" and jobs == 1:
-            return folder_prediction.one_after_the_other(function, tasks)
-        return _on_backend(backend, jobs, function, tasks)
+            return one_after_the_other(function, tasks)
+        return on_backend(backend, jobs, function, tasks)
 
     asked = Asked(tuple(names_of(keep, "keep")), adapt or force, force, checked_level(level))
     model, learned = with_labels(model, labelled, folder, asked)
@@ -134,9 +135,10 @@ class FunctionWork:
             return Failure.of(error)
 
 
-def _on_backend(
+def on_backend(
     backend: Any, jobs: int, function: Callable[[Any], Any], tasks: Sequence[Any]
 ) -> Iterator[tuple[Any, Any]]:
+    """The tasks, wherever the backend computes; each with its answer, or an exception."""
     waiting = deque(tasks)
     with open_backend(backend, FunctionWork(function), min(jobs, len(tasks))) as place:
         while waiting or place.running:

@@ -26,9 +26,6 @@ from eber.training import TrainingSettings, steps_in
 class Baseline(EnvironmentClassifier):
     """A network p(y|x), whatever its objective. See `ERMClassifier` for the meaning of the parameters."""
 
-    _uses_environments = True
-    """Whether the objective looks at environments; where not, `fit` takes them and goes on without."""
-
     def __init__(
         self,
         *,
@@ -38,7 +35,7 @@ class Baseline(EnvironmentClassifier):
         input_scale: float = 1.0,
         centre_features: bool = False,
         epochs: int = 50,
-        batch_size: int = 64,
+        batch_size: int | str = 64,
         learning_rate: float = 1e-3,
         clip_norm: float | None = None,
         weight_decay: float = 0.0,
@@ -85,7 +82,7 @@ class Baseline(EnvironmentClassifier):
         members = getattr(self, "members_", [self])
         return sum(int(member.module_.network.head.in_features) for member in members)
 
-    def _environment_attributes(self, environments: Any, y: NDArray[np.int64], classes: NDArray[Any]) -> dict[str, Any]:
+    def _environment_attributes(self, environments: Any, y: NDArray[Any], classes: NDArray[Any]) -> dict[str, Any]:
         if not self._uses_environments:
             return {}
         names, index = encode_environments(environments, y, classes, type(self).__name__)
@@ -147,7 +144,7 @@ class AnnealedClassifier(Baseline):
         input_scale: float = 1.0,
         centre_features: bool = False,
         epochs: int = 50,
-        batch_size: int = 64,
+        batch_size: int | str = 64,
         learning_rate: float = 1e-3,
         clip_norm: float | None = None,
         weight_decay: float = 0.0,
@@ -239,7 +236,7 @@ class PenalisedClassifier(AnnealedClassifier):
         input_scale: float = 1.0,
         centre_features: bool = False,
         epochs: int = 50,
-        batch_size: int = 64,
+        batch_size: int | str = 64,
         learning_rate: float = 1e-3,
         clip_norm: float | None = None,
         weight_decay: float = 0.0,

@@ -45,7 +45,7 @@ class GroupDROClassifier(Baseline):
         input_scale: float = 1.0,
         centre_features: bool = False,
         epochs: int = 50,
-        batch_size: int = 64,
+        batch_size: int | str = 64,
         learning_rate: float = 1e-3,
         clip_norm: float | None = None,
         weight_decay: float = 0.0,

@@ -40,6 +40,10 @@ class ArrowRows:
                 table = pa.table([storable(column) for column in batch.columns], names=batch.schema.names)
                 yield with_missing_as_null(table)
 
+    def sections(self, rows: int) -> list[ArrowRows]:
+        """The file."""
+        return [self]
+
 
 def _open(part: Any, reading: Reading) -> ArrowRows:
     try:

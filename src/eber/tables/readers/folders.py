@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import urllib.parse
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,10 @@ class CSVFolderRows:
             for batch in file.batches(columns, rows):
                 named = pa.array([name] * batch.num_rows, pa.string())
                 yield pa.RecordBatch.from_arrays([*batch.columns, named], [*batch.schema.names, FILE_COLUMN])
+
+    def sections(self, rows: int) -> list[CSVFolderRows]:
+        """The files."""
+        return [replace(self, files=(f,), part_names=(n,)) for f, n in zip(self.files, self.part_names, strict=True)]
 
 
 def open_folder(folder: Path, reading: Reading) -> Rows:

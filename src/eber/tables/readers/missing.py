@@ -41,9 +41,14 @@ def columns_of_signs(table: Any) -> tuple[str, ...]:
     for name, column in zip(table.column_names, table.columns, strict=True):
         if kind_of_type(column.type) is None and pc.any(pc.equal(pc.cast(column, pa.string()), MINUS)).as_py():
             values = {text for text in pc.unique(as_texts(column)).to_pylist() if text is not None}
-            if len(values) > 1 and values <= set(SIGNS):
+            if are_signs(values):
                 found.append(name)
     return tuple(found)
+
+
+def are_signs(values: set[str]) -> bool:
+    """Whether the different values of a column are findings, a minus among them."""
+    return MINUS in values and len(values) > 1 and values <= set(SIGNS)
 
 
 def with_minus_as_null(table: Any, signs: Sequence[str]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -32,6 +32,8 @@ class ParquetRows:
         Of each file, the folders that say this.
     categories : tuple of str
         Columns of numbers that were categories of pandas, which Parquet cannot keep as such.
+    groups : pair of int, optional
+        Of a single file, the first row group that is read and the one where reading ends; all when None.
     """
 
     parts: tuple[Any, ...]
@@ -39,6 +41,7 @@ class ParquetRows:
     partitions: tuple[Mapping[str, str | None], ...] = ()
     part_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
+    groups: tuple[int, int] | None = None
     decimal_comma: bool = False
     notes: tuple[str, ...] = ()
 
@@ -54,7 +57,8 @@ class ParquetRows:
             wanted = None if columns is None else [name for name in columns if name not in given]
             # Pages as they are needed: buffered beforehand, the whole file would lie in memory.
             with pq.ParquetFile(readable(part), pre_buffer=False, buffer_size=BUFFER_BYTES) as file:
-                for batch in file.iter_batches(batch_size=rows, columns=wanted):
+                groups = None if self.groups is None else list(range(*self.groups))
+                for batch in file.iter_batches(batch_size=rows, columns=wanted, row_groups=groups):
                     batch.validate(full=True)  # a damaged file may hold text that is none
                     table = pa.Table.from_batches([batch])
                     for name in set(self.categories) & set(table.column_names):
@@ -63,6 +67,31 @@ class ParquetRows:
                     for name, value in given.items():
                         table = table.append_column(name, pa.array([value] * batch.num_rows, pa.string()))
                     yield with_missing_as_null(table)
+
+    def sections(self, rows: int) -> list[ParquetRows]:
+        """Ranges of row groups."""
+        found = []
+        for j, part in enumerate(self.parts):
+            own = replace(
+                self,
+                parts=(part,),
+                partitions=self.partitions[j : j + 1],
+                part_names=self.part_names[j : j + 1],
+            )
+            found += [replace(own, groups=groups) for groups in row_group_ranges(part, rows)]
+        return found
+
+
+def row_group_ranges(part: Any, rows: int) -> list[tuple[int, int]]:
+    """Ranges of row groups of about so many rows, more where a group has more; one for a file without any group."""
+    metadata = pq.read_metadata(readable(part))
+    ranges, first, size = [], 0, 0
+    for group in range(metadata.num_row_groups):
+        size += metadata.row_group(group).num_rows
+        if size >= rows or group + 1 == metadata.num_row_groups:
+            ranges.append((first, group + 1))
+            first, size = group + 1, 0
+    return ranges or [(0, 0)]
 
 
 def open_parquet(

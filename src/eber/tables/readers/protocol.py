@@ -61,6 +61,12 @@ class Rows(Protocol):
     def batches(self, columns: Sequence[str] | None, rows: int) -> Iterator[Any]:
         """Record batches with missing values as nulls: all columns in the header's order, or those asked for."""
 
+    def sections(self, rows: int) -> Sequence[Rows]:
+        """The same rows in pieces that can be read apart, in their order, of about so many rows where that is possible.
+
+        Files of a folder are pieces at least, and row groups of Parquet.
+        """
+
 
 @dataclass(frozen=True)
 class Format:
@@ -125,7 +131,8 @@ def require_room(title: object, size: float, limit: int) -> None:
     if size > limit:
         raise ValueError(
             f"{title} takes more than {limit / 2**30:.2g} GiB of memory, a quarter of what there is here. "
-            "Draw a sample of its rows, leave out columns, or use a larger machine."
+            "Give it to eber prepare, which makes a folder of it that eber fit learns from with little memory; "
+            "or draw a sample of its rows, leave out columns, or use a larger machine."
         )
 
 

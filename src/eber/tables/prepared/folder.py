@@ -1,0 +1,174 @@
+"""A prepared table: rows in random order as the networks see them, with all that was decided about them.
+
+``table.json`` has schema, preprocessing, classes and environments, with a checksum; it is written last, so that a
+folder that has it is whole. ``features.float32``, ``labels.uint8`` and ``environments.int32`` are the rows, without a
+head, and can be mapped into memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eber.estimators.stored_rows import StoredRows
+from eber.io.checksummed_json import encode_checksummed, read_checksummed
+from eber.io.files import write_atomically
+from eber.tables.classes import ordered_classes
+from eber.tables.prepared.gathering import digest
+from eber.tables.prepared.layout import ENVIRONMENTS, FEATURES, LABELS, Rows
+from eber.tables.preprocessing import Preprocessing
+from eber.tables.readers.missing import MINUS
+from eber.tables.schema import Schema
+from eber.tables.training import say_contents
+
+TABLE_FILE = "table.json"
+FORMAT, VERSION = "eber-prepared-table", 1
+AGAIN = "Prepare the table again."
+
+
+@dataclass(frozen=True)
+class PreparedTable:
+    """What `eber prepare` leaves.
+
+    Parameters
+    ----------
+    folder : Path
+    name : str
+        Of the source.
+    fingerprint : str
+        SHA-256 of what the rows were read from.
+    asked : mapping
+        What the rows depend on beside the source: columns, choices, how it is read, the seed of the order.
+    schema : Schema
+    preprocessing : Preprocessing
+    classes, environments : arrays
+        Sorted; what the stored indices are of.
+    class_texts : tuple of str
+        How the source writes each class.
+    class_counts : mapping
+        Environment to the rows of each class that it has.
+    notes : tuple of str
+    why_positive : str
+    ends, digests : tuples
+        Where each stretch of rows ends, and its SHA-256.
+    """
+
+    folder: Path
+    name: str
+    fingerprint: str
+    asked: Mapping[str, Any]
+    schema: Schema
+    preprocessing: Preprocessing
+    classes: NDArray[Any]
+    environments: NDArray[Any]
+    class_texts: tuple[str, ...]
+    class_counts: dict[str, dict[str, int]]
+    notes: tuple[str, ...]
+    why_positive: str
+    ends: tuple[int, ...] = ()
+    digests: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return sum(sum(counts.values()) for counts in self.class_counts.values())
+
+    @property
+    def signs(self) -> tuple[str, ...]:
+        """Columns of the source in which a minus is a value."""
+        own = {self.schema.label: self.class_texts, self.schema.environment: self.environments.tolist()}
+        return (*self.schema.signs, *(name for name, values in own.items() if MINUS in values))
+
+    @property
+    def contents(self) -> list[str]:
+        """Classes, environments and columns, in a sentence each."""
+        classes = ordered_classes(self.classes, self.schema.positive)
+        return say_contents(self.schema, classes, self.class_counts, self.why_positive)
+
+    def rows(self) -> StoredRows:
+        """The rows, mapped; memory holds what is being looked at.
+
+        Raises
+        ------
+        ValueError
+            Where a file has not the size that it should have.
+        """
+        n, d = len(self), len(self.preprocessing.names_out)
+        files = ((FEATURES, np.float32, (n, d)), (LABELS, np.uint8, (n,)), (ENVIRONMENTS, np.int32, (n,)))
+        maps = []
+        for name, type_, shape in files:
+            path = self.folder / name
+            expected = int(np.prod(shape)) * np.dtype(type_).itemsize
+            if not path.is_file() or path.stat().st_size != expected:
+                raise ValueError(f"{path} has not the {expected} bytes that it should have. {AGAIN}")
+            # A map that is private to this process: nothing that is done to it reaches the file.
+            maps.append(np.memmap(path, type_, mode="c", shape=shape).view(np.ndarray))
+        X, y, e = maps
+        return StoredRows(X, y, e, self.classes, self.environments)
+
+    def check(self) -> None:
+        """Refuse rows that are not those that were written."""
+        stored = self.rows()
+        for first, end, expected in zip((0, *self.ends), self.ends, self.digests, strict=False):
+            part = slice(first, end)
+            if digest(Rows(stored.X[part], stored.y[part], stored.e[part])) != expected:
+                raise ValueError(f"{self.folder}: rows {first} to {end} were changed since they were written. {AGAIN}")
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "name": self.name,
+            "fingerprint": self.fingerprint,
+            "asked": dict(self.asked),
+            "schema": self.schema.to_json(),
+            "preprocessing": self.preprocessing.to_json(),
+            "classes": self.classes.tolist(),
+            "environments": self.environments.tolist(),
+            "class_texts": list(self.class_texts),
+            "class_counts": self.class_counts,
+            "notes": list(self.notes),
+            "why_positive": self.why_positive,
+            "ends": list(self.ends),
+            "digests": list(self.digests),
+        }
+
+    @classmethod
+    def from_json(cls, folder: Path, content: Mapping[str, Any]) -> PreparedTable:
+        """From plain data."""
+        return cls(
+            folder,
+            content["name"],
+            content["fingerprint"],
+            content["asked"],
+            Schema.from_json(content["schema"]),
+            Preprocessing.from_json(content["preprocessing"]),
+            np.array(content["classes"]),
+            np.array(content["environments"]),
+            tuple(content["class_texts"]),
+            {name: dict(counts) for name, counts in content["class_counts"].items()},
+            tuple(content["notes"]),
+            content["why_positive"],
+            tuple(content["ends"]),
+            tuple(content["digests"]),
+        )
+
+    def save(self, path: Path) -> None:
+        """Write what was decided."""
+        write_atomically(path, encode_checksummed(self.to_json(), FORMAT, VERSION))
+
+    @classmethod
+    def read(cls, folder: Path, path: Path | None = None) -> PreparedTable:
+        """Read what was decided, from the folder or from where it lies before the folder is whole."""
+        content = read_checksummed(path or folder / TABLE_FILE, FORMAT, VERSION, AGAIN)
+        return cls.from_json(folder, content)
+
+
+def is_prepared(table: Any) -> bool:
+    """Whether a path is that of a prepared table, or of one that is being made."""
+    if not isinstance(table, str | Path):
+        return False
+    folder = Path(table)
+    return folder.is_dir() and (folder / FEATURES).is_file() and (folder / TABLE_FILE).is_file()

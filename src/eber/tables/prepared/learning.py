@@ -1,0 +1,140 @@
+"""The second pass: what the columns of all rows show, added up batch after batch.
+
+The same figures as `Preprocessing.fit` takes from a table in memory, with one exception: a median is that of a KLL
+sketch (Karnin, Lang & Liberty 2016), whose rank is within `MEDIAN_RANK_ERROR` of a half with a probability of 99 %. It
+stands in for missing values, and nothing else depends on it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections import Counter
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from eber.tables.preprocessing import (
+    ColumnEncoding,
+    Preprocessing,
+    encode_categories,
+    encode_numbers,
+    ranks,
+    require_columns_to_learn_from,
+)
+from eber.tables.schema import Feature, Schema
+from eber.tables.training import FeatureColumns
+
+SKETCH_SIZE = 2_000
+MEDIAN_RANK_ERROR = 0.0015
+"""Of a sketch of that size."""
+MAX_TEXTS = 100_000
+"""Different values of a categorical column that are counted."""
+
+
+class Learning:
+    """The statistics of all features so far."""
+
+    def __init__(self, schema: Schema) -> None:
+        sketches = _sketches()
+        self._columns = [
+            _Categories(feature) if feature.kind == "categorical" else _Numbers(feature, sketches)
+            for feature in schema.features
+        ]
+
+    def add(self, columns: FeatureColumns) -> None:
+        """Rows that come next."""
+        for column in self._columns:
+            column.add(columns.values[column.feature.name])
+
+    def preprocessing(self) -> Preprocessing:
+        """What all rows together say."""
+        return require_columns_to_learn_from(Preprocessing(tuple(column.encoding() for column in self._columns)))
+
+
+def _sketches() -> ModuleType:
+    try:
+        return importlib.import_module("datasketches")
+    except ImportError as error:
+        raise ImportError(
+            "datasketches is needed for the medians of a table larger than memory: pip install 'eber[scale]'."
+        ) from error
+
+
+class _Numbers:
+    """A numeric, boolean or ordinal column: moments by Chan's update, ends, and a sketch for the median."""
+
+    def __init__(self, feature: Feature, sketches: Any) -> None:
+        self.feature = feature
+        self.rows = self.known = 0
+        self.mean = self.squares = 0.0
+        self.low, self.high = np.inf, -np.inf
+        self.sketch = sketches.kll_doubles_sketch(SKETCH_SIZE)
+
+    def add(self, column: Any) -> None:
+        """Float64 with NaN, or the words of an ordinal column."""
+        numbers: NDArray[np.float64] = ranks(column, self.feature.steps) if self.feature.kind == "ordinal" else column
+        self.rows += len(numbers)
+        known = numbers[~np.isnan(numbers)]
+        if not len(known):
+            return
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean, n = float(known.mean()), len(known)
+            squares, shift = float(((known - mean) ** 2).sum()), mean - self.mean
+            self.squares += squares + shift**2 * (self.known * n / (self.known + n))
+            self.mean += shift * n / (self.known + n)
+        self.known += n
+        self.low, self.high = min(self.low, float(known.min())), max(self.high, float(known.max()))
+        self.sketch.update(known)
+
+    def encoding(self) -> ColumnEncoding:
+        """As for a column in memory."""
+        feature, missing = self.feature, self.rows - self.known
+        if not self.known:
+            steps = feature.steps
+            found = ColumnEncoding(feature.name, feature.kind, levels=steps, n_levels=len(steps), constant=True)
+            return replace(found, rows=self.rows, missing=missing)
+        if feature.kind == "boolean":
+            return ColumnEncoding(
+                feature.name,
+                feature.kind,
+                fill=float(self.mean > 0.5),
+                indicator=missing > 0,
+                constant=self.low == self.high,
+                rows=self.rows,
+                missing=missing,
+            )
+        fill = float(self.sketch.get_quantile(0.5))
+        # Filled in, the missing values are so many more rows at one place.
+        share = missing / self.rows
+        mean = (1 - share) * self.mean + share * fill
+        variance = self.squares / self.rows + share * (1 - share) * (fill - self.mean) ** 2
+        found = encode_numbers(feature, fill, mean, float(np.sqrt(variance)), self.high, missing > 0)
+        found = replace(found, rows=self.rows, missing=missing)
+        return replace(found, low=self.low, high=self.high) if feature.kind == "numeric" else found
+
+
+class _Categories:
+    """A categorical column: the rows of each of its values."""
+
+    def __init__(self, feature: Feature) -> None:
+        self.feature, self.rows, self.missing, self.counts = feature, 0, 0, Counter[str]()
+
+    def add(self, column: Any) -> None:
+        """A pyarrow array of text."""
+        self.rows, self.missing = self.rows + len(column), self.missing + column.null_count
+        values, counts = pc.value_counts(column.drop_null()).flatten()
+        self.counts.update(dict(zip(values.to_pylist(), counts.to_pylist(), strict=True)))
+        if len(self.counts) > MAX_TEXTS:
+            raise ValueError(
+                f"Column {self.feature.name!r} has more than {MAX_TEXTS} different texts, which are no categories: "
+                f"leave it out with --drop."
+            )
+
+    def encoding(self) -> ColumnEncoding:
+        """As for a column in memory."""
+        found = encode_categories(self.feature.name, self.counts, self.missing)
+        return replace(found, rows=self.rows, missing=self.missing)

@@ -1,0 +1,225 @@
+"""A table larger than memory: what is on disk is what memory would hold, in random order, whole or not there."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import eber
+from eber.tables.prepared import gathering, looking, preparing, scattering
+from eber.tables.prepared.folder import PreparedTable
+from eber.tables.preprocessing import Preprocessing
+from eber.tables.training import read_training_table
+from tests.command_line import eber as command
+
+COLUMNS: dict[str, Any] = {"label": "y", "environment": "site"}
+
+
+def frame(n: int = 900) -> pd.DataFrame:
+    """Sorted by environment, as such tables come, with every kind of column and with missing values."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(
+        {
+            "age": rng.normal(60, 10, n).round(3),
+            "lactate": rng.lognormal(0, 1, n).astype(np.float32),
+            "ward": rng.choice(["ICU", "ER", "general"], n, p=[0.2, 0.3, 0.5]),
+            "smoker": rng.choice(["yes", "no"], n),
+            "pain": rng.choice(["none", "mild", "severe"], n),
+            "site": rng.choice(["A", "B", "C"], n),
+        }
+    )
+    rows["y"] = np.where(rows["age"] + rng.normal(0, 10, n) > 60, "case", "control")
+    for name, share in (("lactate", 0.2), ("ward", 0.05), ("smoker", 0.1), ("pain", 0.1), ("y", 0.02), ("site", 0.01)):
+        rows.loc[rng.random(n) < share, name] = None
+    return rows.sort_values("site", kind="stable")
+
+
+@pytest.fixture(params=["table.parquet", "table.csv", "folder"])
+def table(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    path = tmp_path / request.param
+    if path.suffix == ".csv":
+        frame().to_csv(path, index=False)
+    elif path.suffix:
+        frame().to_parquet(path, index=False, row_group_size=100)
+    else:
+        path.mkdir()
+        for number in range(3):
+            part = frame().iloc[300 * number : 300 * (number + 1)]
+            part.to_parquet(path / f"{number}.parquet", index=False)
+    return path
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Samples, sections, blocks and buckets of few rows, so that there are several of each."""
+    monkeypatch.setattr(looking, "SAMPLE_ROWS", 300)
+    monkeypatch.setattr(preparing, "SECTION_ROWS", 150)
+    monkeypatch.setattr(scattering, "BLOCK_BYTES", 4_000)
+    monkeypatch.setattr(preparing, "BUCKET_BYTES", 9_000)
+
+
+def in_memory(table: Path) -> tuple[Preprocessing, np.ndarray]:
+    """What a fit in memory sees: rows of features, class and environment, sorted."""
+    data = read_training_table(table, **COLUMNS)
+    preprocessing = Preprocessing.fit(data.columns, data.schema)
+    X = preprocessing.transform(data.columns).astype(np.float32)
+    indices = [np.unique(values, return_inverse=True)[1] for values in (data.y, data.environments)]
+    return preprocessing, sorted_rows(X, *indices)
+
+
+def sorted_rows(X: np.ndarray, y: np.ndarray, e: np.ndarray) -> np.ndarray:
+    rows = np.column_stack([X, y, e])
+    return rows[np.lexsort(rows.T)]
+
+
+def test_rows_on_disk_are_those_of_memory_in_another_order(table: Path, tmp_path: Path) -> None:
+    prepared = eber.prepare_table(table, tmp_path / "prepared", **COLUMNS)
+    preprocessing, expected = in_memory(table)
+    stored = prepared.rows()
+    assert prepared.preprocessing == preprocessing
+    np.testing.assert_array_equal(sorted_rows(stored.X, stored.y, stored.e), expected)
+    assert np.abs(np.diff(stored.e.astype(int))).mean() > 0.5  # sorted, nearly all of these were zero
+
+
+@pytest.mark.usefixtures("small")
+def test_statistics_of_a_table_larger_than_the_sample_are_those_of_all_rows(table: Path, tmp_path: Path) -> None:
+    prepared = eber.prepare_table(table, tmp_path / "prepared", **COLUMNS)
+    preprocessing, expected = in_memory(table)
+    for own, other in zip(prepared.preprocessing.encodings, preprocessing.encodings, strict=True):
+        kept = ("name", "kind", "levels", "n_levels", "indicator", "constant", "rows", "missing", "low", "high")
+        assert [getattr(own, key) for key in kept] == [getattr(other, key) for key in kept]
+        assert (own.mean, own.scale) == pytest.approx((other.mean, other.scale), rel=2e-3)
+    lactate = frame()["lactate"].dropna()
+    fill = next(own.fill for own in prepared.preprocessing.encodings if own.name == "lactate")
+    assert abs((lactate < fill).mean() - 0.5) < 0.02
+    assert len(prepared.ends) > 3
+    stored = prepared.rows()
+    found = sorted_rows(stored.X, stored.y, stored.e)
+    pairs = [np.unique(rows[:, -2:], axis=0, return_counts=True) for rows in (found, expected)]
+    np.testing.assert_array_equal(pairs[0][0], pairs[1][0])  # class and environment belong to the same rows
+    np.testing.assert_array_equal(pairs[0][1], pairs[1][1])
+    age = prepared.preprocessing.names_out.index("age")
+    for column in (age, -2, -1):
+        order = np.argsort(found[:, age], kind="stable"), np.argsort(expected[:, age], kind="stable")
+        np.testing.assert_allclose(found[order[0], column], expected[order[1], column], atol=1e-5)
+
+
+class Stopped(BaseException):
+    """As by a signal."""
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("table", ["table.parquet"], indirect=True)
+@pytest.mark.parametrize(("kind", "method"), [(scattering.Scattering, "scatter"), (gathering.Gathering, "gather")])
+def test_stopped_anywhere_it_goes_on_to_the_same_rows(
+    kind: type, method: str, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = eber.prepare_table(table, tmp_path / "whole", **COLUMNS)
+    original: Callable[..., Any] = getattr(kind, method)
+    done: list[int] = []
+
+    def stopping(self: Any, number: int) -> Any:
+        if number == 2 and done.count(1) == 1:
+            raise Stopped
+        done.append(number)
+        return original(self, number)
+
+    out = tmp_path / "prepared"
+    with monkeypatch.context() as patch:
+        patch.setattr(kind, method, stopping)
+        with pytest.raises(Stopped):
+            eber.prepare_table(table, out, **COLUMNS)
+    assert not (out / "table.json").exists()
+    with monkeypatch.context() as patch:  # what is done is neither planned nor scattered again
+        patch.setattr(preparing, "plan", None)
+        patch.setattr(scattering.Scattering, "_blocks", _but_not_the_first(scattering.Scattering._blocks))
+        again = eber.prepare_table(table, out, **COLUMNS)
+    assert again.digests == whole.digests
+    assert not (out / ".making").exists()
+    for name in ("features.float32", "labels.uint8", "environments.int32"):
+        assert (out / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def _but_not_the_first(blocks: Callable[..., Any]) -> Callable[..., Any]:
+    def checked(self: scattering.Scattering, section: Any) -> Any:
+        assert section is not self.sections[0]
+        return blocks(self, section)
+
+    return checked
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("table", ["folder"], indirect=True)
+def test_processes_side_by_side_give_the_same_bytes(table: Path, tmp_path: Path) -> None:
+    one = eber.prepare_table(table, tmp_path / "one", **COLUMNS)
+    assert eber.prepare_table(table, tmp_path / "two", **COLUMNS, jobs=2).digests == one.digests
+
+
+@pytest.mark.parametrize("table", ["table.csv"], indirect=True)
+def test_what_cannot_be_prepared_is_refused_in_a_sentence(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "prepared"
+    prepared = eber.prepare_table(table, out, **COLUMNS)
+    assert eber.prepare_table(table, out, **COLUMNS).digests == prepared.digests  # and nothing is done
+    with pytest.raises(ValueError, match="the same table, prepared in another way"):
+        eber.prepare_table(table, out, **COLUMNS, drop="age")
+    with table.open("a") as file:
+        file.write("61.0,1.0,ER,yes,mild,A,case\n")
+    with pytest.raises(ValueError, match="holds another table"):
+        eber.prepare_table(table, out, **COLUMNS)
+    with pytest.raises(ValueError, match="has no column 'outcome'"):
+        eber.prepare_table(table, tmp_path / "other", label="outcome", environment="site")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").write_text("mine")
+    with pytest.raises(ValueError, match="holds other files"):
+        eber.prepare_table(table, tmp_path / "full", **COLUMNS)
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=1))
+        with pytest.raises(OSError, match="make room"):
+            eber.prepare_table(table, tmp_path / "no-room", **COLUMNS)
+    with pytest.raises(ValueError, match="Logistic regression needs all rows in memory"):
+        eber.fit_table(out, method="Logistic regression")
+    with pytest.raises(ValueError, match="was prepared with the label 'y', not 'age'"):
+        eber.fit_table(out, label="age")
+    with pytest.raises(ValueError, match="drop was decided when"):
+        eber.fit_table(out, drop="age")
+    assert command(monkeypatch, "fit", table, "--out", tmp_path / "model") == 2
+    assert "Name the column to be predicted, --label" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("table", ["table.parquet"], indirect=True)
+def test_rows_that_were_changed_are_not_fitted(table: Path, tmp_path: Path) -> None:
+    prepared = eber.prepare_table(table, tmp_path / "prepared", **COLUMNS)
+    path = prepared.folder / "features.float32"
+    content = bytearray(path.read_bytes())
+    content[40] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="were changed since they were written"):
+        eber.fit_table(prepared.folder)
+    path.write_bytes(content[:-4])
+    with pytest.raises(ValueError, match="has not the"):
+        PreparedTable.read(prepared.folder).rows()
+
+
+@pytest.mark.filterwarnings("ignore::eber.exceptions.FitWarning")
+@pytest.mark.parametrize("table", ["folder"], indirect=True)
+def test_prepare_fit_and_predict_as_commands(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prepared, model, names = tmp_path / "prepared", tmp_path / "model", ["--label", "y", "--environment", "site"]
+    assert command(monkeypatch, "prepare", table, *names, "--out", prepared) == 0
+    said = capsys.readouterr()
+    assert "as much again until it is done" in said.err
+    assert f"eber fit {prepared} --out MODEL" in said.out
+    assert command(monkeypatch, "fit", prepared, "--epochs", 2, "--out", model) == 0
+    assert "EBER fitted on" in capsys.readouterr().out
+    assert command(monkeypatch, "predict", model, table, "--out", tmp_path / "p.csv") == 0
+    assert len(pd.read_csv(tmp_path / "p.csv")) == 900
