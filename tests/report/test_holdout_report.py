@@ -15,6 +15,7 @@ from eber.report.holdout_tables import lay_out_advantages, lay_out_holdouts
 from eber.runs.holdout_summary import HoldoutSummary, summarise_holdouts
 from eber.runs.results import load_results, summarise
 from tests.browser import assert_shown_and_printed, needs_browser
+from tests.latex import assert_compiles_and_fits, needs_tex
 from tests.toy_experiment import TOY_HOLDOUTS
 
 NAME = "tests.toy_experiment:TOY_HOLDOUTS"
@@ -89,6 +90,11 @@ def test_latex_stays_balanced_and_ascii(out: Path) -> None:
     for table in tables:
         columns = len(re.search(r"\{(lc+)\}", table)[1])  # type: ignore[index]
         assert {line.count("&") for line in table.splitlines() if line.endswith(r"\\")} == {columns - 1}
+
+
+@needs_tex
+def test_latex_of_holdouts_compiles_and_fits(out: Path, tmp_path: Path) -> None:
+    assert_compiles_and_fits((out / "table.tex").read_text(), tmp_path)
 
 
 def test_the_page_has_the_words_the_figure_and_a_way_to_them(out: Path) -> None:

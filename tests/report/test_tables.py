@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from eber.report.tables import as_latex, as_markdown, as_rich, lay_out
 from eber.runs.progress import Progress
 from eber.runs.results import Summary, load_results, summarise
 from eber.runs.runner import run
+from tests.latex import assert_compiles_and_fits, needs_tex
 from tests.toy_experiment import TOY
 
 
@@ -91,18 +90,16 @@ def test_on_a_terminal_columns_are_left_out_and_none_is_cut(summaries: list[Summ
         assert "(−" in text or "(+" in text, "deviations from the paper"
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no TeX here")
+@needs_tex
 def test_latex_compiles_and_no_table_is_wider_than_the_page(summaries: list[Summary], tmp_path: Path) -> None:
-    document = (
-        "\\documentclass{article}\n\\usepackage{booktabs,graphicx}\n\\begin{document}\n"
-        + as_latex("toy", summaries)
-        + "\\end{document}\n"
-    )
-    (tmp_path / "tables.tex").write_text(document)
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "tables.tex"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
-    assert "Overfull" not in done.stdout
+    assert_compiles_and_fits(as_latex("toy", summaries), tmp_path)
+
+
+def test_quotation_marks_open_and_close_in_latex(summaries: list[Summary]) -> None:
+    """A straight mark is a closing one in TeX, wherever it stands; a bar is a dash in its usual font."""
+    text = as_latex("toy", [replace(summaries[0], setting='the "first" of p(y|x)')])
+    assert "the ``first'' of p(y$|$x). " in text
+    assert '"' not in text
 
 
 def test_a_deviation_beyond_ten_is_said_to_be_beyond_ten(summaries: list[Summary]) -> None:

@@ -223,6 +223,7 @@ _LATEX = {
     "↓": r"$\downarrow$",
     "−": "$-$",
     "–": "--",
+    "|": "$|$",
     "<": "$<$",
     ">": "$>$",
     "%": r"\%",
@@ -239,7 +240,8 @@ _LATEX = {
 
 
 def _latex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text)
+    quoted = re.sub(r'"([^"]*)"', r"``\1''", text)  # a straight mark would be a closing one
+    return "".join(_LATEX.get(character, character) for character in quoted)
 
 
 def as_rich(summary: Summary, width: int = WIDTH) -> RenderableType:
