@@ -85,7 +85,7 @@ def marginal_rule() -> Figure:
             axes.bar(shown, values, color=PALETTE[:3], width=0.6)
             axes.set(title=title, ylim=(0, 1.12), yticks=[0, 0.5, 1])
         right.axhline(p_y[0], color=INK, linestyle="--")
-        right.text(-0.45, p_y[0] + 0.02, f"weighted mean\np(y|x) = {p_y[0]:.2f}", fontsize="small", ha="left")
+        right.text(-0.32, p_y[0] + 0.02, f"weighted mean\np(y|x) = {p_y[0]:.2f}", fontsize="small", ha="left")
     return figure
 
 

@@ -23,10 +23,17 @@ SERVING = Path(__file__).parents[2] / "examples" / "serving"
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small model of the hospitals."""
     folder: Path = tmp_path_factory.mktemp("served") / "model"
-    columns = {"label": "sepsis", "environment": "hospital"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FitWarning)  # three passes are too few
-        eber.fit_table(draw_hospitals(600), **columns, quick=True, epochs=3, scores=False, out=folder)
+        eber.fit_table(
+            draw_hospitals(600),
+            label="sepsis",
+            environment="hospital",
+            quick=True,
+            epochs=3,
+            scores=False,
+            out=folder,
+        )
     return folder
 
 

@@ -8,6 +8,7 @@ from tests.sabotage import (
     elsewhere,
     execution,
     finished,
+    installed,
     memory,
     numbers,
     own_methods,
@@ -44,5 +45,6 @@ SECTIONS = (
     advice,
     terminal,
     elsewhere,
+    installed,
 )
 SABOTAGES = tuple(sabotage for section in SECTIONS for sabotage in section.SABOTAGES)
