@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo figures lint test coverage test-lowest trust fuzz sabotage bench clean
+.PHONY: install demo docs figures lint test coverage test-lowest trust fuzz sabotage bench clean
 
 install: .venv/.installed
 
@@ -15,6 +15,10 @@ install: .venv/.installed
 
 .venv/.installed-test: .venv/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test]'
+	touch $@
+
+.venv/.installed-docs: .venv/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
 	touch $@
 
 # Both jobs, one after the other, in about a minute: the paper's simulation, and a table from comparison to predictions.
@@ -37,9 +41,17 @@ demo: install
 		'Type:  $(BIN)/eber compare YOUR.csv --label COLUMN --environment COLUMN --quick' \
 		'       $(BIN)/eber --help'
 
-# The diagrams of the documentation, docs/figures.
+# The site, build/site/index.html: examples are run, warnings are errors, links inside it are followed.
+docs: .venv/.installed-docs
+	OMP_NUM_THREADS=1 $(BIN)/sphinx-build -q -W --keep-going -d build/doctrees -b html docs build/site
+	OMP_NUM_THREADS=1 $(BIN)/sphinx-build -q -W -d build/doctrees -b doctest docs build/doctest
+	$(BIN)/python docs/check_site.py build/site
+	@echo 'Open:  build/site/index.html'
+
+# The diagrams and pictures of the documentation, docs/figures.
 figures: install
 	$(BIN)/python docs/diagrams.py
+	$(BIN)/python docs/pictures.py
 
 lint: .venv/.installed-test
 	$(BIN)/ruff check .
@@ -62,7 +74,7 @@ LOWEST := tests/tables tests/cli tests/compare tests/report tests/evaluation tes
 	test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-lowest.txt torch
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-lowest.txt \
-		--editable '.[data]' pytest pytest-xdist hypothesis pypdf
+		--editable '.[data]' pytest pytest-xdist hypothesis polars pypdf
 	touch $@
 
 test-lowest: .venv-lowest/.installed
@@ -88,4 +100,4 @@ bench: .venv/.installed-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks
 
 clean:
-	rm -rf .venv .venv-lowest demo
+	rm -rf .venv .venv-lowest demo build docs/gallery docs/generated

@@ -91,3 +91,46 @@ def test_the_search_of_penalty_weights(
     said = capsys.readouterr().out
     assert re.search(r"^(1|10|100)\.0 \{1\.0: ", said)
     assert "{'irmclassifier__penalty_weight': " in said
+
+
+FIRST_TABLE = ROOT / "docs" / "guide" / "first-table.md"
+PAGES = [*sorted((ROOT / "docs" / "guide").glob("*.md")), ROOT / "docs" / "equations.md", ROOT / "docs" / "citation.md"]
+PAGES.remove(FIRST_TABLE)
+BLOCK = re.compile(r"^```(.*?)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.usefixtures("one_process")
+@pytest.mark.filterwarnings("ignore::eber.exceptions.FitWarning")
+@pytest.mark.filterwarnings("ignore::eber.exceptions.AdaptationWarning")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_guide_runs_from_top_to_bottom_in_an_empty_folder(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Commands and Python of each page, in their order; only training is shorter here, and the table is smaller."""
+    blocks = BLOCK.findall(page.read_text())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(methods, "QUICK", Effort(20, 0))
+    variables: dict[str, Any] = {"__name__": "__main__"}
+    with sklearn.config_context():
+        for language, block in blocks:
+            if language == "python":
+                exec(compile(block, str(page), "exec"), variables)
+            elif not language:
+                for command in block.splitlines():
+                    if command.startswith("eber "):
+                        arguments = shlex.split(command, comments=True)[1:]
+                        assert eber(monkeypatch, *arguments) == 0, capsys.readouterr().err
+                        if arguments[0] == "example":
+                            table = draw_hospitals(900)
+                            kept = table["hospital"].isin(["Ashford", "Birchwood", "Harbour"])
+                            table[kept].to_csv("hospitals.csv", index=False)
+
+
+def test_the_first_table_has_the_commands_of_the_readme() -> None:
+    """They are run above."""
+
+    def commands(page: Path) -> list[str]:
+        lines = [line.split("#")[0] for line in page.read_text().splitlines() if line.startswith("eber ")]
+        return [" ".join(line.split()) for line in lines]
+
+    assert commands(FIRST_TABLE) == commands(README)[:4]

@@ -90,7 +90,8 @@ def test_hooks_and_workflow_check_what_lint_checks() -> None:
     run = {
         job: [step["run"] for step in content["steps"] if "run" in step] for job, content in workflow["jobs"].items()
     }
-    assert run == {"lint": ["make lint"], "tests": ["make test"], "lowest": ["make test-lowest"]}
+    expected = {"lint": "make lint", "tests": "make test", "lowest": "make test-lowest", "docs": "make docs"}
+    assert run == {job: [command] for job, command in expected.items()}
 
 
 def test_every_stated_python_is_tried_by_the_workflow() -> None:
@@ -98,3 +99,50 @@ def test_every_stated_python_is_tried_by_the_workflow() -> None:
     stated = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["project"]["classifiers"]))
     assert workflow["jobs"]["tests"]["strategy"]["matrix"]["python"] == stated
     assert PROJECT["project"]["requires-python"] == f">={stated[0]}"
+
+
+CONDA_NAMES = {"torch": "pytorch", "matplotlib": "matplotlib-base"}
+"""Packages that are called something else there."""
+
+
+def test_the_conda_recipe_says_what_the_project_says() -> None:
+    recipe, project = yaml.safe_load((ROOT / "recipe" / "meta.yaml").read_text()), PROJECT["project"]
+    assert recipe["package"] == {"name": project["name"], "version": eber.__version__}
+    python, *run = recipe["requirements"]["run"]
+    assert python == f"python {project['requires-python']}" == recipe["requirements"]["host"][0]
+    needed = [Requirement(text) for text in project["dependencies"]]
+    assert run == [f"{CONDA_NAMES.get(one.name, one.name)} {one.specifier}" for one in needed]
+    ((command, function),) = project["scripts"].items()
+    assert recipe["build"]["entry_points"] == [f"{command} = {function}"]
+    about = recipe["about"]
+    assert (about["summary"], about["license"], [about["license_file"]]) == (
+        project["description"],
+        project["license"],
+        project["license-files"],
+    )
+
+
+def test_the_image_is_built_from_files_that_are_there_and_versions_that_were_tested() -> None:
+    text = (ROOT / "Dockerfile").read_text()
+    (python,) = re.findall(r"^FROM python:(3\.\d+)-slim$", text, flags=re.MULTILINE)
+    assert f"Programming Language :: Python :: {python}" in PROJECT["project"]["classifiers"]
+    copied = [name for line in re.findall(r"^COPY (.*) \./\S*$", text, flags=re.MULTILINE) for name in line.split()]
+    needed = {"pyproject.toml", PROJECT["project"]["readme"], *PROJECT["project"]["license-files"], "src"}
+    assert set(copied) == {*needed, "constraints.txt"}
+    assert all((ROOT / name).exists() for name in copied)
+    kept = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    assert kept == set(copied), "all else stays out of the image"
+    installs = re.findall(r"pip install (.*)$", text, flags=re.MULTILINE)
+    assert installs == ["--constraint constraints.txt torch", "--constraint constraints.txt ."], "torch first"
+    assert text.rstrip().splitlines()[-2:] == ['ENTRYPOINT ["eber"]', 'CMD ["--help"]']
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text())
+    assert f"PIP_EXTRA_INDEX_URL={workflow['env']['PIP_EXTRA_INDEX_URL']} " in text, "the CPU build"
+
+
+def test_what_the_site_and_the_tests_are_built_with_has_a_pin() -> None:
+    tested, extras = pins("constraints.txt"), PROJECT["project"]["optional-dependencies"]
+    for text in (*extras["docs"], *extras["test"]):
+        requirement = Requirement(text)
+        if requirement.name != "eber":
+            name = requirement.name.lower().replace("_", "-")
+            assert tested[name] in requirement.specifier, name

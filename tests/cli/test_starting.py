@@ -29,6 +29,14 @@ def ask(*arguments: str, columns: int = 80) -> tuple[str, set[str]]:
     return done.stdout, set(done.stderr.split())
 
 
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    code = "import eber, sys; dir(eber); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    imported = {name.partition(".")[0] for name in done.stdout.split()}
+    assert "eber" in imported
+    assert not imported & HEAVY
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_imports_nothing_heavy(command: str) -> None:
     text, imported = ask(*command.split(), "--help")

@@ -10,6 +10,7 @@ from tests.sabotage import (
     execution,
     finished,
     foreign_files,
+    installed,
     memory,
     numbers,
     own_methods,
@@ -50,5 +51,6 @@ SECTIONS = (
     elsewhere,
     foreign_files,
     beyond_memory,
+    installed,
 )
 SABOTAGES = tuple(sabotage for section in SECTIONS for sabotage in section.SABOTAGES)

@@ -16,12 +16,11 @@ from torch import Tensor
 
 from eber.nn.stack import Learned, Product
 from eber.nn.stacked_layers import Activations, Chain, Matrix
+from eber.nn.torch_operations import add_relu
 
 BLOCK = 1 << 17
 """Most activations of one network in a block, unless those of a single category are more. How many networks are side
 by side does not enter: it would change the order of sums, and a fit should not depend on its neighbours."""
-
-add_relu = torch.ops.aten._add_relu.out  # sum and ReLU of the largest arrays in one go
 
 
 class Blocks:

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from eber.nn.stack import Learned, Product
-
-threshold_backward = torch.ops.aten.threshold_backward.grad_input  # one overload: choosing among them takes longer
+from eber.nn.torch_operations import threshold_backward
 
 
 class Activations:

@@ -38,6 +38,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from eber.nn.torch_operations import softmax_backward
 from eber.objectives.fused.mixture_arrays import Draws, MixtureGradients, MixtureInputs, Sizes, Workspace, contiguous
 
 LOG2_E = math.log2(math.e)
@@ -248,7 +249,7 @@ class _ThroughWeights:
     def __call__(self) -> None:
         """Add them to the gradients."""
         torch.sub(self._log_lik, self._log_post_label, out=self._v)
-        torch._softmax_backward_data(self._v, self._r, 1, self._r.dtype, grad_input=self._through_r)
+        softmax_backward(self._v, self._r, 1, self._r.dtype, grad_input=self._through_r)
         self._grad_lp_label.add_(self._through_r.add_(self._r))
         torch.sum(self._grad_lp_y, 1, out=self._grad_lp_e)  # the part through own adds up to nothing over the labels
         self._grad_lp_label.add_(self._observed, alpha=self._tie_weight)  # log p(y|x,e) in L_e

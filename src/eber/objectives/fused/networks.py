@@ -9,11 +9,10 @@ from eber.method.model import EBERNetworks
 from eber.nn.conditional_mlp import StackedMLP
 from eber.nn.networks import ConditionalNetwork, stacked_features
 from eber.nn.stack import ModuleStack
+from eber.nn.torch_operations import log_softmax_backward, sigmoid_backward
 from eber.objectives.fused.label_order import LabelOrder
 from eber.objectives.fused.mixture import LOG2_E, ExactMixture
 from eber.objectives.fused.sampled_mixture import SampledMixture
-
-sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input  # one overload: choosing among them takes longer
 
 Mixture = ExactMixture | SampledMixture
 
@@ -173,7 +172,7 @@ class _Shared:
     def backward(self, grad_lp_h: Tensor) -> None:
         """Put the gradient of the table where it belongs, given that of the environment loss."""
         into = torch.zeros_like(self.log_p).scatter_add_(2, self.index, grad_lp_h)
-        grad = torch._log_softmax_backward_data(into, self.log_p, 2, into.dtype)
+        grad = log_softmax_backward(into, self.log_p, 2, into.dtype)
         torch.mul(grad, self.gain, out=self.table.grad)
 
 
@@ -207,4 +206,4 @@ class _SoftBound:
 
 def _through_log_softmax(grad: Tensor, log_p: Tensor, out: Tensor) -> None:
     """Gradient with respect to logits, given that with respect to their log-softmax over axis 1."""
-    torch._log_softmax_backward_data(grad, log_p, 1, grad.dtype, out=out)
+    log_softmax_backward(grad, log_p, 1, grad.dtype, out=out)
