@@ -12,6 +12,7 @@ from tests.sabotage import (
     numbers,
     own_methods,
     page,
+    pictures,
     refusals,
     saved_models,
     statistics,
@@ -44,5 +45,6 @@ SECTIONS = (
     advice,
     terminal,
     elsewhere,
+    pictures,
 )
 SABOTAGES = tuple(sabotage for section in SECTIONS for sabotage in section.SABOTAGES)
