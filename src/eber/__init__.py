@@ -9,6 +9,12 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from eber.datasets.base import MultiEnvironmentData
+    from eber.displays.adaptation import AdaptationDisplay
+    from eber.displays.calibration import EnvironmentCalibrationDisplay
+    from eber.displays.environment_weights import EnvironmentWeightsDisplay
+    from eber.displays.latent_space import LatentSpaceDisplay
+    from eber.displays.training_history import TrainingHistoryDisplay
+    from eber.displays.uncertainty import UncertaintySplitDisplay
     from eber.estimators import (
         PAPER_FORM,
         ANDMaskClassifier,
@@ -47,6 +53,12 @@ if TYPE_CHECKING:
     from eber.workflow.table_comparison import TableComparison
 
 _HOMES = {
+    "AdaptationDisplay": "eber.displays.adaptation",
+    "EnvironmentCalibrationDisplay": "eber.displays.calibration",
+    "EnvironmentWeightsDisplay": "eber.displays.environment_weights",
+    "LatentSpaceDisplay": "eber.displays.latent_space",
+    "TrainingHistoryDisplay": "eber.displays.training_history",
+    "UncertaintySplitDisplay": "eber.displays.uncertainty",
     "EnvironmentPool": "eber.tuning.pool",
     "EnvironmentSearch": "eber.tuning.search",
     "Claims": "eber.workflow.claiming",
@@ -77,19 +89,23 @@ _HOMES = {
 __all__ = [
     "PAPER_FORM",
     "ANDMaskClassifier",
+    "AdaptationDisplay",
     "CORALClassifier",
     "Claims",
     "EBERClassifier",
     "EQRMClassifier",
     "ERMClassifier",
+    "EnvironmentCalibrationDisplay",
     "EnvironmentPool",
     "EnvironmentSearch",
+    "EnvironmentWeightsDisplay",
     "FishrClassifier",
     "GroupDROClassifier",
     "IBERMClassifier",
     "IBIRMClassifier",
     "IGAClassifier",
     "IRMClassifier",
+    "LatentSpaceDisplay",
     "MMDClassifier",
     "Method",
     "MultiEnvironmentData",
@@ -102,6 +118,8 @@ __all__ = [
     "TableModel",
     "TablePredictions",
     "TablePreprocessor",
+    "TrainingHistoryDisplay",
+    "UncertaintySplitDisplay",
     "VRExClassifier",
     "__version__",
     "claims",

@@ -16,6 +16,7 @@ from tests.sabotage import (
     own_methods,
     page,
     paper_rows,
+    pictures,
     refusals,
     saved_models,
     statistics,
@@ -52,5 +53,6 @@ SECTIONS = (
     foreign_files,
     beyond_memory,
     installed,
+    pictures,
 )
 SABOTAGES = tuple(sabotage for section in SECTIONS for sabotage in section.SABOTAGES)

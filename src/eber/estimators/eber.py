@@ -416,8 +416,13 @@ class EBERClassifier(EBERFitting):
                 log_p_e = inference.in_chunks(self.module_.log_p_e_given_x, x, self.module_.h).T.numpy()  # (n, m)
         return adapt_mixture(log_p_e, self.environment_prior_, self._doubts_about_adaptation())
 
-    def environment_mixture(self) -> NDArray[np.float64]:
+    def environment_mixture(self, *, before_adapting: bool = False) -> NDArray[np.float64]:
         """How much each training environment counts: the mixture that `adapt` estimated, else that of the fit.
+
+        Parameters
+        ----------
+        before_adapting : bool, default=False
+            That of the fit in any case.
 
         Returns
         -------
@@ -426,9 +431,11 @@ class EBERClassifier(EBERFitting):
         """
         check_is_fitted(self)
         if hasattr(self, "members_"):
-            mean: NDArray[np.float64] = np.mean([member.environment_mixture() for member in self.members_], 0)
+            each = [member.environment_mixture(before_adapting=before_adapting) for member in self.members_]
+            mean: NDArray[np.float64] = np.mean(each, 0)
             return mean
-        mixture = self.adaptation_.mixture if hasattr(self, "adaptation_") else self.environment_prior_
+        adapted = hasattr(self, "adaptation_") and not before_adapting
+        mixture = self.adaptation_.mixture if adapted else self.environment_prior_
         with torch.no_grad():
             log_p = self.module_.log_p_observed_given_x(torch.from_numpy(np.log(np.maximum(mixture, 1e-300)))[:, None])
         p: NDArray[np.float64] = log_p[:, 0].exp().numpy()

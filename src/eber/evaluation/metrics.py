@@ -171,6 +171,17 @@ class Reliability:
     promised: NDArray[np.float64]
     observed: NDArray[np.float64]
 
+    def interval(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """95 % interval of the observed share in each bin (Clopper and Pearson 1934), two arrays (bins,)."""
+        from scipy.stats import binomtest
+
+        low, high = np.full((2, len(self.count)), np.nan)
+        for i in np.flatnonzero(self.count):
+            events = round(float(self.observed[i] * self.count[i]))
+            bounds = binomtest(events, int(self.count[i])).proportion_ci()
+            low[i], high[i] = bounds.low, bounds.high
+        return low, high
+
 
 def reliability(y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike, bins: int = ECE_BINS) -> Reliability:
     """Calibration curve over bins of equal width, closed below; the last bin is closed above as well.

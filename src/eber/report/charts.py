@@ -17,10 +17,8 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 from plotly.offline import get_plotlyjs
 
-from eber.report.figures import INK, PALETTE
+from eber.displays.colours import INK, PALETTE
 
-QUIET = "#7d8590"
-"""For what is not the point: at least 3 : 1 against a light and a dark page."""
 SYMBOLS = {
     "diamond": "◆",
     "circle": "●",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from eber.displays.strips import strip_heights
 from eber.io.text import natural_order
 from eber.report.charts import SYMBOLS, Chart, heat_map, label, new_figure, plain, rows_on
 from eber.report.figures import PALETTE
@@ -107,7 +108,7 @@ def _latent_lines(held: HeldOut, classes: Sequence[str]) -> Chart:
             z = np.negative(z)
         for k, name in enumerate(classes):
             mine = z[labels == k]
-            height = y + 0.72 * ((k + rng.random(len(mine))) / len(classes) - 0.5)
+            height = y + strip_heights(len(mine), k, len(classes), rng)
             points[k].append(np.stack([mine, height], axis=1))
             if len(mine):
                 lines.append([fold, name, str(len(mine)), f"{mine.mean():.2f}", f"{mine.std():.2f}"])

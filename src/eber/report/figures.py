@@ -13,13 +13,8 @@ import matplotlib.style
 from cycler import cycler
 from matplotlib.figure import Figure
 
+from eber.displays.colours import INK, PALETTE
 from eber.io.files import write_atomically
-
-# Okabe and Ito's palette, told apart in every common kind of colour blindness, without its yellow, which vanishes on
-# white, and its black, which vanishes on a dark page.
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-INK = "#24292f"
-"""Text, axes and reference lines; the HTML page shows it in the page's own text colour."""
 
 STYLE: dict[str, Any] = {
     "axes.prop_cycle": cycler(color=PALETTE),

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import stats
 
 from eber.compare.summary import ComparisonSummary
+from eber.displays.colours import PALETTE, QUIET
 from eber.evaluation.intervals import half_width, within_range
 from eber.evaluation.metrics import Metric, reliability
-from eber.report.charts import QUIET, SYMBOLS, Chart, label, new_figure, plain, rows_on
-from eber.report.figures import PALETTE
+from eber.report.charts import SYMBOLS, Chart, label, new_figure, plain, rows_on
 from eber.report.held_out import HeldOut
 
 MISSING = "–"
@@ -116,8 +115,7 @@ def calibration_charts(held: HeldOut, classes: list[str]) -> list[Chart]:
         curve = reliability(labels, proba, np.arange(proba.shape[1]))
         known = curve.count > 0
         count, promised, observed = curve.count[known], curve.promised[known], curve.observed[known]
-        events = np.round(observed * count).astype(int)
-        bounds = [stats.binomtest(k, n).proportion_ci() for k, n in zip(events.tolist(), count.tolist(), strict=True)]
+        low, high = (bound[known] for bound in curve.interval())
         figure = new_figure(
             250, title={"text": label(row.method), "font": {"size": 14}, "x": 0, "xref": "paper", "y": 0.98}
         )
@@ -140,8 +138,8 @@ def calibration_charts(held: HeldOut, classes: list[str]) -> list[Chart]:
             error_y={
                 "type": "data",
                 "symmetric": False,
-                "array": [bound.high - share for bound, share in zip(bounds, observed, strict=True)],
-                "arrayminus": [share - bound.low for bound, share in zip(bounds, observed, strict=True)],
+                "array": (high - observed).tolist(),
+                "arrayminus": (observed - low).tolist(),
                 "thickness": 1.5,
                 "width": 0,
             },
@@ -151,8 +149,8 @@ def calibration_charts(held: HeldOut, classes: list[str]) -> list[Chart]:
         figure.update_xaxes(title_text=f"promised {what}", **ticks)
         figure.update_yaxes(title_text="observed share", **ticks)
         lines = [
-            [f"{p:.3f}", f"{o:.3f}", f"{bound.low:.3f} to {bound.high:.3f}", str(n)]
-            for p, o, bound, n in zip(promised, observed, bounds, count, strict=True)
+            [f"{p:.3f}", f"{o:.3f}", f"{a:.3f} to {b:.3f}", str(n)]
+            for p, o, a, b, n in zip(promised, observed, low, high, count, strict=True)
         ]
         charts.append(
             Chart(

@@ -18,8 +18,8 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from eber.report.charts import QUIET, Chart, new_figure
-from eber.report.figures import PALETTE
+from eber.displays.colours import PALETTE, QUIET
+from eber.report.charts import Chart, new_figure
 from eber.report.held_out import HeldOut
 
 PERCENT = np.arange(101)

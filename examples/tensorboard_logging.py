@@ -1,6 +1,6 @@
 """Every loss term of a fit as a curve in TensorBoard, and a fit that stops when its loss does not fall any more.
 
-Run it with: pip install tensorboard; python examples/tensorboard.py; tensorboard --logdir runs
+Run it with: pip install tensorboard; python examples/tensorboard_logging.py; tensorboard --logdir runs
 """
 
 from __future__ import annotations
