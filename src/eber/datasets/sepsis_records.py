@@ -91,7 +91,9 @@ def read_parquet(path: Path, hours: int) -> HourlyWindow:
 
     def read(name: str) -> Any:
         with _naming_parquet_damage(path):
-            values = file.read(columns=[name]).column(0).to_pandas()
+            column = file.read(columns=[name]).column(0)
+            column.validate(full=True)  # text that is none would be noticed where it is used, without the file's name
+            values = column.to_pandas()
         if len(values) != n_rows:
             raise ValueError(f"{path}, column {name!r} has {len(values)} of {n_rows} rows: the file is damaged.")
         return values

@@ -19,7 +19,7 @@ from eber.estimators import EBERClassifier
 from eber.io.checksummed_json import encode_checksummed, read_checksummed
 from eber.io.files import write_atomically
 from eber.io.text import count
-from eber.tables.files import open_table
+from eber.tables.files import file_marks, open_table
 from eber.tables.model_folder import TableModel
 from eber.tables.prediction import (
     ADAPTATION_ROWS,
@@ -73,6 +73,7 @@ class FolderTask:
         """Predict one file, unless that is done; what there is to know about its rows, as plain data."""
         relative = part.relative_to(self.folder)
         out, done = self.out / relative, self.out / DONE_FOLDER / f"{relative}.json"
+        marks = file_marks(part)
         made_of = {
             "version": eber.__version__,
             "input": _digest(part),
@@ -84,6 +85,8 @@ class FolderTask:
             return {**known["counts"], "done_before": True}
         with one_thread():
             report = predict_file(self.model, part, out, keep=self.keep)
+        if file_marks(part) != marks:  # since its digest was taken; it may be another's predictions that were written
+            raise ValueError(f"{part} was changed while it was read. Give the command again when it is whole.")
         counts = report.counts_to_json()
         done.parent.mkdir(parents=True, exist_ok=True)
         content = {"made_of": made_of, "output": _digest(out), "counts": counts}

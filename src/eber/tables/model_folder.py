@@ -125,7 +125,7 @@ class TableModel:
     def fingerprint(self) -> str:
         """A text that changes whenever an answer of the model might."""
         digest = hashlib.sha256(repr([self.schema.to_json(), self.preprocessing.to_json()]).encode())
-        for content in encode_estimator(self.classifier).values():
+        for content in _encoded(self.classifier)[1].values():
             digest.update(content)
         return digest.hexdigest()
 
@@ -161,15 +161,11 @@ class TableModel:
         """Write the folder, which is the old model until ``table.json`` has been replaced, and the new one then."""
         folder = Path(folder)
         prepare_folder(folder)
-        classifier = self.classifier
-        if not isinstance(classifier, EnvironmentClassifier | EnvironmentSearch | EnvironmentPool):
-            classifier = plain_model(classifier)
-        ours = isinstance(classifier, EnvironmentClassifier)
-        files = encode_estimator(classifier) if ours else encode_tuned(classifier)
+        kind, files = _encoded(self.classifier)
         digest = _digest(files[MANIFEST])
         place = folder / f"{CLASSIFIER_FOLDER}-{digest[:16]}"
         content = {
-            "class": saved_name(type(classifier)),
+            "class": saved_name(kind),
             "schema": self.schema.to_json(),
             "preprocessing": self.preprocessing.to_json(),
             "card": self.card,
@@ -213,6 +209,15 @@ class TableModel:
         except (OSError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             raise ModelFileError(f"{folder} is incomplete or of another version ({error}). {AGAIN}") from error
         return model
+
+
+def _encoded(classifier: Any) -> tuple[type[Any], dict[str, bytes]]:
+    """The class that a classifier is saved as, and its files."""
+    if isinstance(classifier, EnvironmentClassifier):
+        return type(classifier), encode_estimator(classifier)
+    if not isinstance(classifier, EnvironmentSearch | EnvironmentPool):
+        classifier = plain_model(classifier)
+    return type(classifier), encode_tuned(classifier)
 
 
 def _read_content(folder: Path) -> dict[str, Any]:
