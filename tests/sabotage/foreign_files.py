@@ -113,6 +113,13 @@ SABOTAGES = (
         after='", ".join(file.names[:12])',
     ),
     Sabotage(
+        broken="Cells that one row has too many make up for those that another lacks.",
+        test=CORPUS + "[datasets]",
+        file="datasets/sepsis_records.py",
+        before='any(row.count(b"|") != _SEPARATORS or row[-2:] not in _LABEL for row in rows)',
+        after='content.count(b"|") != _SEPARATORS * (len(rows) + 1) or any(row[-2:] not in _LABEL for row in rows)',
+    ),
+    Sabotage(
         broken="Text of a parquet file that is none is noticed where it is used.",
         test=CORPUS + "[datasets]",
         file="datasets/sepsis_records.py",
