@@ -3,6 +3,7 @@
 from tests.sabotage.sabotage import Sabotage
 
 SAVING = "tests/tuning/test_saving.py::"
+FOLDER = "tests/workflow/test_predict_folder.py::"
 CORPUS = "tests/trust/test_kept_corpus.py::test_what_once_failed_is_read_or_refused"
 
 SABOTAGES = (
@@ -110,6 +111,41 @@ SABOTAGES = (
         file="tables/schema.py",
         before='", ".join(map(cut, file.names[:12]))',
         after='", ".join(file.names[:12])',
+    ),
+    Sabotage(
+        broken="Cells that one row has too many make up for those that another lacks.",
+        test=CORPUS + "[datasets]",
+        file="datasets/sepsis_records.py",
+        before='any(row.count(b"|") != _SEPARATORS or row[-2:] not in _LABEL for row in rows)',
+        after='content.count(b"|") != _SEPARATORS * (len(rows) + 1) or any(row[-2:] not in _LABEL for row in rows)',
+    ),
+    Sabotage(
+        broken="Text of a parquet file that is none is noticed where it is used.",
+        test=CORPUS + "[datasets]",
+        file="datasets/sepsis_records.py",
+        before="            column.validate(full=True)",
+        after="            column.validate()",
+    ),
+    Sabotage(
+        broken="Nobody looks whether a file was changed while it was predicted.",
+        test=FOLDER + "test_a_file_that_changes_while_it_is_predicted_does_not_count_as_done[while it is read]",
+        file="tables/prediction.py",
+        before="        file.require_unchanged()\n\n    return report, batches()\n",
+        after="\n    return report, batches()\n",
+    ),
+    Sabotage(
+        broken="A file may change between its digest and its reading.",
+        test=FOLDER + "test_a_file_that_changes_while_it_is_predicted_does_not_count_as_done[before it is opened]",
+        file="tables/folder_prediction.py",
+        before="        if file_marks(part) != marks:",
+        after="        if not marks:",
+    ),
+    Sabotage(
+        broken="The fingerprint of a model is of networks alone.",
+        test=FOLDER + "test_models_of_every_kind_predict_a_folder",
+        file="tables/model_folder.py",
+        before="_encoded(self.classifier)[1].values()",
+        after="encode_estimator(self.classifier).values()",
     ),
     Sabotage(
         broken="Rows that were not asked for are kept.",

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import eber
 from eber.datasets.hospitals import draw_hospitals
-from eber.tables import folder_prediction
+from eber.tables import folder_prediction, prediction
 from eber.tables.prediction import Asked, predict_file
 from tests.command_line import eber as command
 from tests.trust.models import fitted_model
@@ -128,3 +131,48 @@ def test_outputs_among_the_inputs_are_refused(place: Path, monkeypatch: pytest.M
         eber.predict_folder(model, place / "new" / NAMES[0], place / "out")
     arguments = ["predict", place / "model", place / "new", "--out", place / "one.parquet", "--jobs", 2]
     assert command(monkeypatch, *arguments) == 2
+
+
+@pytest.mark.parametrize("kind", ["logistic regression", "a search"])
+def test_models_of_every_kind_predict_a_folder(kind: str, place: Path, tmp_path: Path) -> None:
+    """Seen to fail: the fingerprint was of networks alone."""
+    model = eber.load_model(place / "model")
+    X, y = np.random.default_rng(0).normal(size=(60, len(model.preprocessing.names_out))), np.arange(60) % 2
+    classifier: Any = LogisticRegression().fit(X, y)
+    if kind == "a search":
+        classifier = eber.EnvironmentSearch(LogisticRegression(), [{}]).fit(X, y, environments=np.arange(60) % 3)
+    other = dataclasses.replace(model, classifier=classifier)
+    for done in (0, 3):
+        found = other.predict_table(place / "new", tmp_path / "out")
+        assert found.report.files_done_before == done
+    assert other.fingerprint != model.fingerprint
+
+
+@pytest.mark.parametrize("moment", ["before it is opened", "while it is read"])
+def test_a_file_that_changes_while_it_is_predicted_does_not_count_as_done(
+    moment: str, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And when it has been put back, it is predicted anew."""
+    model, folder = eber.load_model(place / "model"), shutil.copytree(place / "new", tmp_path / "new")
+    part, other = folder / "south.parquet", (folder / "north" / "1.parquet").read_bytes()
+    good = part.read_bytes()
+    right = tmp_path / "right.parquet"
+    predict_file(model, part, right)
+
+    def tampered(function: Any) -> Any:
+        def instead(*arguments: Any, **options: Any) -> Any:
+            part.write_bytes(other)
+            return function(*arguments, **options)
+
+        return instead
+
+    with monkeypatch.context() as patch:
+        if moment == "before it is opened":
+            patch.setattr(folder_prediction, "predict_file", tampered(predict_file))
+        else:
+            patch.setattr(prediction, "_answers", tampered(prediction._answers))
+        with pytest.raises(ValueError, match=r"south\.parquet was changed while it was read"):
+            model.predict_table(folder, tmp_path / "out")
+    part.write_bytes(good)
+    model.predict_table(folder, tmp_path / "out")
+    assert (tmp_path / "out" / "south.parquet").read_bytes() == right.read_bytes()

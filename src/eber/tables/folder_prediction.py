@@ -18,7 +18,7 @@ import numpy as np
 import eber
 from eber.io.checksummed_json import encode_checksummed, read_checksummed
 from eber.io.files import sole_writer, sweep_temporaries, write_atomically
-from eber.tables.files import open_table
+from eber.tables.files import file_marks, open_table
 from eber.tables.model_folder import TableModel
 from eber.tables.prediction import Asked, predict_file, say_intervals
 from eber.tables.predictions import PredictionReport, TablePredictions
@@ -63,6 +63,7 @@ class FolderTask:
     def predict(self, part: Path) -> dict[str, Any]:
         """Predict one file, unless that is done; what there is to know about its rows, as plain data."""
         out, done = _outputs(part, self.folder, self.out)
+        marks = file_marks(part)
         made_of = {
             "version": eber.__version__,
             "input": _digest(part),
@@ -75,6 +76,8 @@ class FolderTask:
             return {**known["counts"], "done_before": True}
         with one_thread():
             report = predict_file(self.model, part, out, self.asked)
+        if file_marks(part) != marks:  # since its digest was taken; it may be another's predictions that were written
+            raise ValueError(f"{part} was changed while it was read. Give the command again when it is whole.")
         counts = report.counts_to_json()
         done.parent.mkdir(parents=True, exist_ok=True)
         content = {"made_of": made_of, "output": _digest(out), "counts": counts}

@@ -179,18 +179,9 @@ class TableModel:
         """A text that changes whenever an answer of the model might."""
         plain = [self.schema.to_json(), self.preprocessing.to_json(), to_json(self.calibration, "calibration")]
         digest = hashlib.sha256(repr(plain).encode())
-        for content in self._classifier_files()[1].values():
+        for content in _encoded(self.classifier)[1].values():
             digest.update(content)
         return digest.hexdigest()
-
-    def _classifier_files(self) -> tuple[Any, dict[str, bytes]]:
-        """The classifier in the form that it is saved in, and its files."""
-        classifier = self.classifier
-        if isinstance(classifier, EnvironmentClassifier):
-            return classifier, encode_estimator(classifier)
-        if not isinstance(classifier, EnvironmentSearch | EnvironmentPool):
-            classifier = plain_model(classifier)
-        return classifier, encode_tuned(classifier)
 
     def __repr__(self) -> str:
         heads, lines = self._scores()
@@ -224,11 +215,11 @@ class TableModel:
         """Write the folder, which is the old model until ``table.json`` has been replaced, and the new one then."""
         folder = Path(folder)
         prepare_folder(folder)
-        classifier, files = self._classifier_files()
+        kind, files = _encoded(self.classifier)
         digest = _digest(files[MANIFEST])
         place = folder / f"{CLASSIFIER_FOLDER}-{digest[:16]}"
         content = {
-            "class": saved_name(type(classifier)),
+            "class": saved_name(kind),
             "schema": self.schema.to_json(),
             "preprocessing": self.preprocessing.to_json(),
             "card": self.card,
@@ -276,6 +267,15 @@ class TableModel:
         except (OSError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             raise ModelFileError(f"{folder} is incomplete or of another version ({error}). {AGAIN}") from error
         return model
+
+
+def _encoded(classifier: Any) -> tuple[type[Any], dict[str, bytes]]:
+    """The class that a classifier is saved as, and its files."""
+    if isinstance(classifier, EnvironmentClassifier):
+        return type(classifier), encode_estimator(classifier)
+    if not isinstance(classifier, EnvironmentSearch | EnvironmentPool):
+        classifier = plain_model(classifier)
+    return type(classifier), encode_tuned(classifier)
 
 
 def _read_content(folder: Path) -> dict[str, Any]:

@@ -222,6 +222,7 @@ def _predict_batches(
             report.rows += len(X)
         if not report.rows:
             raise ValueError(f"{file.title} has columns but no rows.")
+        file.require_unchanged()
 
     return report, batches()
 
