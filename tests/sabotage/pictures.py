@@ -19,7 +19,7 @@ SABOTAGES = (
         after="proba.mean(0) for rows in",
     ),
     Sabotage(
-        broken="Environments are sorted as text, and their rows are not.",
+        broken="Environments are sorted as text, s 10 before s 2.",
         test=BY_HAND,
         file="displays/rows.py",
         before="key=lambda name: natural_order(str(name))",
