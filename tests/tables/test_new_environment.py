@@ -24,6 +24,7 @@ from eber.tuning.calibration import (
     estimate_calibration,
     fixed_calibration,
 )
+from tests.command_line import eber as command
 from tests.own_methods import RelabelledClassifier
 from tests.tables.test_model_folder import make
 
@@ -196,6 +197,28 @@ def test_a_model_that_knows_no_spread_uses_the_fixed_one_and_says_so(model: Tabl
     np.testing.assert_allclose(answers[["p(0)", "p(1)"]], expected, atol=1e-5)
     with pytest.raises(ValueError, match="does not know how environments differ"):
         plain.predict_interval(new)
+
+
+def test_the_command_says_what_labels_changed(
+    model: TableModel,
+    new: pd.DataFrame,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    model.save(tmp_path / "model")
+    for name, rows in (("new.csv", new.drop(columns="sepsis")), ("known.csv", new.head(30))):
+        rows.to_csv(tmp_path / name, index=False)
+    asked = ["predict", tmp_path / "model", tmp_path / "new.csv", "--out", tmp_path / "p.csv"]
+    assert command(monkeypatch, *asked, "--labelled", tmp_path / "known.csv", "--level", "0.8") == 0
+    said = capsys.readouterr().out
+    assert "30 labelled rows of New Hospital: slope " in said
+    assert "lies in a new environment with 80 % probability, by 4 training environments" in said
+    expected = model.predict_table(new, labelled=new.head(30), level=0.8).to_pandas()
+    written = pd.read_csv(tmp_path / "p.csv")
+    np.testing.assert_allclose(written[["p(1)", "low", "high"]], expected[["p(1)", "low", "high"]], atol=1e-12)
+    assert command(monkeypatch, *asked, "--labelled", tmp_path / "known.csv", "--adapt") == 2
+    assert "labelled rows or adapt, not both" in capsys.readouterr().err
 
 
 def test_labels_of_a_training_environment_and_of_several_are_spoken_of(model: TableModel, new: pd.DataFrame) -> None:
