@@ -122,11 +122,11 @@ def main() -> None:
     for n, d, m in ((10**6, 30, 12), (10**7, 20, 50), (10**8, 20, 50), (10**9, 20, 10**5)):
         hours = [
             n * d * value / 3600,
-            PASSES * n * training_terms(d, m) @ training / 3600,
-            n * prediction_terms(d, min(m, MAX_COMPONENTS)) @ prediction / 3600,
+            float(PASSES * n * training_terms(d, m) @ training / 3600),
+            float(n * prediction_terms(d, min(m, MAX_COMPONENTS)) @ prediction / 3600),
         ]
-        shown = [f"{hour:.3g} h" for hour in hours]
-        table.add_row(f"{n:.0e}", str(d), f"{m}", *shown, f"{n * (4 * d + 5) / 1e9:.3g}")
+        cells = [f"{hour:.3g} h" for hour in hours]
+        table.add_row(f"{n:.0e}", str(d), f"{m}", *cells, f"{n * (4 * d + 5) / 1e9:.3g}")
     console.print(table)
     prepare_hours, fit_hours, predict_hours = hours
     console.print(
