@@ -73,7 +73,7 @@ def own_pass(classifier: EnvironmentClassifier, rows: Batch, m: int, models: int
     trainer = Trainer(
         [job.module for job in jobs], classifier._objective(jobs), jobs[0].settings, [job.generator for job in jobs]
     )
-    batches = ShuffledRows([rows] * models, classifier.batch_size)
+    batches = ShuffledRows([rows] * models, jobs[0].settings.batch_size)
 
     def one_pass() -> None:
         for batch in islice(batches.one_pass(trainer.generators), steps):
