@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,17 @@ def test_a_winner_and_a_tie_are_told_apart() -> None:
     for p, badge in ((0.001, "Clear winner"), (0.3, "Tie")):
         given = summary(row("EBER", good), row("ERM", worse, p=p))
         assert use.badge(given, compare_with_average_rate(given, record())).text == badge
+
+
+def test_the_badge_says_too_few_where_the_verdict_does() -> None:
+    ahead = [a - gain for a, gain in zip(average(), [0.6, 0.01, 0.5, 0.01, 0.02, 0.02], strict=True)]
+    rate = row("No model", average(), p=0.2)
+    given = summary(row("EBER", ahead), replace(rate, test=replace(rate.test, low=0.01)))
+    found = compare_with_average_rate(given, record())
+    assert found.beaten_by == []
+    assert use.badge(given, found).text == "Too few environments to be sure"
+    assert given.verdict.startswith("Too few environments to be sure")
+    assert "too few for a test" in use.reference(given, found)
 
 
 def test_two_environments_are_not_enough() -> None:

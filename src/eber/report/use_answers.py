@@ -40,6 +40,8 @@ def badge(summary: ComparisonSummary, average: AverageRate) -> Badge:
     """A clear winner, a tie, nothing better than the average rate, or too few environments to say."""
     if len(summary.folds) < MIN_FOLDS:
         return Badge("Not enough environments", "bad")
+    if not average.beaten_by and summary.ahead_everywhere:
+        return Badge("Too few environments to be sure", "even")
     if not average.beaten_by:
         return Badge("Nothing better than the average rate", "bad")
     if len(summary.rows) == 1:
@@ -60,6 +62,9 @@ def reference(summary: ComparisonSummary, average: AverageRate) -> str:
     )
     if len(summary.folds) < MIN_FOLDS:
         return f"{rate}; {summary.held_out} cannot show whether a method is better."
+    if not average.beaten_by and summary.ahead_everywhere:
+        leader = summary.leader.method
+        return f"{rate}; {leader} does better in each of {summary.held_out}, too few for a test to confirm it."
     if not average.beaten_by:
         return (
             f"{rate}, and no method is significantly better: nothing here is known to predict a new environment better "
