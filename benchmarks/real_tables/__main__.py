@@ -30,7 +30,7 @@ def main() -> None:
         return
     for name in options.tables:
         table = load(name, options.data)
-        for held_out in holdouts(table) if options.rows == "methods" else variant_holdouts(table):
+        for held_out in (holdouts if options.rows == "methods" else variant_holdouts)(name, table):
             fit_and_keep(options.out, name, table, held_out, ROWS[options.rows])
 
 

@@ -27,7 +27,7 @@ from eber.io.files import write_atomically
 from eber.model_selection import Fold
 from eber.tables.training import TrainingTable
 from eber.training import one_thread
-from eber.tuning.grids import BOOSTING, Candidate
+from eber.tuning.grids import BOOSTING, NETWORK, Candidate
 from eber.tuning.left_out import choose_folds, fit_left_out, fit_sound
 from eber.tuning.search import MAX_FOLDS
 
@@ -96,7 +96,7 @@ def fit_settings(method: str, train: MultiEnvironmentData, X_test: NDArray[np.fl
     classifier = build("EBER" if variant else method, SEED, THOROUGH.epochs(len(train.y)), m)
     if variant:
         classifier.set_params(**variant.parameters)
-    candidates = candidates_of("EBER" if variant else method)
+    candidates = NETWORK if variant else candidates_of(method)
     left_out, proba = _fit(classifier, candidates, told, X_test, folds)
     return Fits(left_out, proba, time.process_time() - start)
 

@@ -17,7 +17,7 @@ from eber.evaluation.metrics import METRICS, score
 from eber.io.files import write_atomically
 from eber.methods import NO_MODEL, POOL
 from eber.tables.training import TrainingTable
-from eber.tuning.left_out import losses, within_one_standard_error
+from eber.tuning.left_out import widest_average
 from eber.tuning.pool import left_out_weights
 
 SHOWN = ("nll", "auroc", "ece", "accuracy")
@@ -34,8 +34,9 @@ def chosen(
     fits: Fits, y: NDArray[np.int64], environments: NDArray[np.str_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """What the kept settings say together: (n, K) of left-out training rows, (n_test, K) of held-out rows."""
-    units = [np.flatnonzero(environments == name) for name in np.unique(environments)]
-    kept = within_one_standard_error(losses(fits.left_out, y, units))
+    was_left_out = ~np.isnan(fits.left_out).all((0, 2))
+    units = [np.flatnonzero(environments == name) for name in np.unique(environments[was_left_out])]
+    kept = widest_average(fits.left_out, y, units)
     return fits.left_out[kept].mean(0), fits.proba[kept].mean(0)
 
 
@@ -64,7 +65,7 @@ def scores(folder: Path, data_dir: Path, names: list[str]) -> pd.DataFrame:
     lines = []
     for name in names:
         table = load(name, data_dir)
-        for held_out in holdouts(table):
+        for held_out in holdouts(name, table):
             held = table.environments == held_out
             classes = np.unique(table.y[~held])
             order = np.searchsorted(classes, table.classes)

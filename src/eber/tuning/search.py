@@ -29,7 +29,7 @@ from eber.tuning.left_out import (
     fit_left_out,
     fit_sound,
     losses,
-    within_one_standard_error,
+    widest_average,
 )
 
 MAX_FOLDS = 4
@@ -44,8 +44,8 @@ class EnvironmentSearch(LogProbabilitiesMixin, MetaEstimatorMixin, ClassifierMix
     """Settings chosen by how well they predict in training environments that the fit has not seen.
 
     Every candidate is fitted without some environments and judged by its NLL in them, each environment counting once.
-    The candidates that are not clearly worse than the best are then fitted on all rows and their probabilities
-    averaged, or the best alone.
+    As many of the best as make no clearly worse average are then fitted on all rows and their probabilities averaged,
+    or the best alone.
 
     With fewer than three training environments, or where each has a class of its own, none can be left out: settings
     are then judged on left-out rows of known environments, and where these are too few, the candidate in the middle of
@@ -58,7 +58,8 @@ class EnvironmentSearch(LogProbabilitiesMixin, MetaEstimatorMixin, ClassifierMix
     candidates : list of dict or None, default=None
         Settings to try, by parameter name; None for those of `eber.tuning.grids`.
     select : {"one_standard_error", "best"}, default="one_standard_error"
-        Average all candidates whose mean difference to the best is at most one standard error, or take the best.
+        Average as many of the best candidates as leave the average within one standard error of the best such average
+        (`eber.tuning.left_out.widest_average`), or take the best alone.
     max_folds : int, default=4
         More environments than these are left out several at a time.
 
@@ -129,9 +130,8 @@ class EnvironmentSearch(LogProbabilitiesMixin, MetaEstimatorMixin, ClassifierMix
         units, names = _units(left_out, table.environments, rule)
         if units:
             unit_losses = losses(left_out.proba, y_index, units)
-            kept = within_one_standard_error(unit_losses)
-            if self.select == "best":
-                kept = kept[[unit_losses[kept].mean(1).argmin()]]
+            kept = widest_average(left_out.proba, y_index, units)
+            kept = kept[:1] if self.select == "best" else np.sort(kept)
         else:
             unit_losses, kept = np.empty((len(candidates), 0)), np.array([len(candidates) // 2])
 
