@@ -32,15 +32,15 @@ def show(folder: Path, data_dir: Path, names: list[str]) -> None:
             print(f"\nNLL in each held-out environment\n\n{_by_holdout(own, ROWS)}")
             print(f"\nEBER against\n\n{_against(own, 'EBER', [row for row in ROWS if row != 'EBER'])}")
             print(f"\nPool against\n\n{_against(own, POOL, [*(row for row in ROWS if row != POOL), *OTHER_POOLS])}")
+    print(f"\n### What environments buy\n\n{_recognised(lines, data_dir)}")
     own = lines[lines.groupby(["table", "held_out"])["row"].transform(lambda rows: BOOSTED_MIXTURE in set(rows))]
     if not len(own):
         return
     base, *others = *DEFAULT_WIDTH.values(), *VARIANTS, "Gradient boosting", BOOSTED_MIXTURE
-    print(f"\n### What environments buy\n\nNLL\n\n{_by_table(own, 'nll', [base, *others])}")
+    print(f"\nNLL\n\n{_by_table(own, 'nll', [base, *others])}")
     inner = own.assign(nll=own["left_out_nll"])
     print(f"\nNLL in left-out training environments\n\n{_by_table(inner, 'nll', [base, *others])}")
     print(f"\n{base} against\n\n{_against(own, base, others)}")
-    print(f"\n{_recognised(lines, data_dir)}")
 
 
 def _by_table(lines: pd.DataFrame, metric: str, rows: Sequence[str]) -> str:
