@@ -71,6 +71,40 @@ def test_where_nothing_beats_the_average_rate_the_verdict_says_so_first() -> Non
     assert ahead.verdict.startswith("Nothing here predicts a new e better")
 
 
+def test_far_ahead_in_each_of_four_environments_is_not_called_nothing() -> None:
+    """Four folds cannot pass a test that pays for fifteen pairs; that is said of the folds, and not of the methods."""
+    rate = np.array([0.69, 0.66, 0.71, 0.64])
+    gains = {
+        "ERM": [0.20, 0.09, 0.24, 0.13],
+        "Logistic regression": [0.18, 0.02, 0.21, 0.05],
+        "Pool": [0.19, 0.08, 0.22, 0.10],
+        "EBER": [0.17, 0.06, 0.26, 0.04],
+        "Random forest": [0.12, 0.09, 0.21, 0.12],
+    }
+    scores = {name: list(rate - gain) for name, gain in gains.items()}
+    summary = summary_of({**scores, "No model": list(rate)})
+    assert not summary.beats_no_model
+    assert summary.verdict.startswith(
+        "Too few environments to be sure: ERM does better than No model in each of 4 held-out environments (NLL 0.510 "
+        "against 0.675 on average)"
+    )
+    assert "Nothing here" not in summary.verdict
+    assert summary.recommended.method == "Logistic regression"
+    one_behind = summary_of({"ERM": list(rate - [0.30, 0.29, 0.34, -0.01]), "No model": list(rate)})
+    assert one_behind.verdict.startswith("Nothing here predicts a new e better than its average rate")
+
+
+def test_noise_is_not_taken_for_too_few_environments() -> None:
+    """Of methods no better than the average rate, seldom does the luckiest look ahead everywhere."""
+    rng = np.random.default_rng(0)
+    names, found = ["EBER", "Logistic regression", "Pool"], 0
+    for _ in range(20):
+        rate, shared = rng.uniform(0.5, 0.7, 4), 0.02 * rng.normal(size=4)
+        scores = {name: list(rate + shared + 0.02 * rng.normal(size=4)) for name in names}
+        found += summary_of({**scores, "No model": list(rate)}).ahead_everywhere
+    assert found < 3
+
+
 def test_no_method_is_advised_that_is_worse_than_no_model() -> None:
     """Logistic regression is simpler and cannot be told from the leader, but a share of each class does better."""
     rng = np.random.default_rng(1)

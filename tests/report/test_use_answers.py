@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -59,6 +61,17 @@ def test_without_the_row_of_no_model_nothing_is_said_of_the_average_rate() -> No
     assert use.badge(given).text == "Clear winner"
     assert use.badge(summary(row("EBER", GOOD))).text == "Compared with nothing"
     assert "better than giving everybody the average rate is not known: No model" in use.reference(given)
+
+
+def test_the_badge_says_too_few_where_the_verdict_does() -> None:
+    behind = [value + gain for value, gain in zip(GOOD, [0.6, 0.01, 0.5, 0.01, 0.02, 0.02], strict=True)]
+    rate = row("No model", behind, p=0.2)
+    assert rate.test is not None
+    given = summary(row("EBER", GOOD), replace(rate, test=replace(rate.test, low=0.01)))
+    assert use.badge(given).text == "Too few environments to be sure"
+    assert given.verdict.startswith("Too few environments to be sure")
+    assert "EBER does better in each of" in use.reference(given)
+    assert "too few for a test" in use.reference(given)
 
 
 def test_two_environments_are_not_enough() -> None:

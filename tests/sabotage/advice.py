@@ -35,6 +35,20 @@ SABOTAGES = (
         after="self.no_model is not self.leader",
     ),
     Sabotage(
+        broken="A method far ahead everywhere is called nothing, since its environments are few.",
+        test=f"{SUMMARY}::test_far_ahead_in_each_of_four_environments_is_not_called_nothing",
+        file="compare/verdict.py",
+        before="_too_few(summary, best) if summary.ahead_everywhere else _nothing_found(summary, best)",
+        after="_nothing_found(summary, best)",
+    ),
+    Sabotage(
+        broken="A mean that is ahead by chance counts as ahead everywhere.",
+        test=f"{SUMMARY}::test_noise_is_not_taken_for_too_few_environments",
+        file="compare/summary.py",
+        before="        return all(better) and test is not None and test.low > 0\n",
+        after="        return any(better)\n",
+    ),
+    Sabotage(
         broken="The simplest is advised though the average rate does better.",
         test=f"{SUMMARY}::test_no_method_is_advised_that_is_worse_than_no_model",
         file="compare/summary.py",

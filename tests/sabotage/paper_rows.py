@@ -18,8 +18,8 @@ SABOTAGES = (
         broken="A tuned row keeps the worst settings.",
         test=f"{TUNED}::test_a_tuned_row_is_a_search_that_prepares_in_each_fold",
         file="experiments/tuned_rows.py",
-        before="for c in kept_candidates(left_out_nll)]",
-        after="for c in kept_candidates(-left_out_nll)]",
+        before="kept_candidates(proba, y_index, units)",
+        after="kept_candidates(1 - proba, y_index, units)",
     ),
     Sabotage(
         broken="Methods with a penalty are tuned in nothing else.",

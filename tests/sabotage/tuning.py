@@ -53,6 +53,13 @@ SABOTAGES = (
         after="for rows in (np.arange(len(table.y)),) * len(folds)]",
     ),
     Sabotage(
+        broken="Settings are averaged however much worse the average is.",
+        test="tests/tuning/test_search.py::test_the_average_is_the_widest_within_one_standard_error_as_plain_loops_find_it",
+        file="tuning/left_out.py",
+        before="    return order[: widest + 1]\n",
+        after="    return order[: widest + 2]\n",
+    ),
+    Sabotage(
         broken="Every member of an average draws its seed from a generator of its own: all are one fit.",
         test="tests/estimators/test_members.py::test_the_first_member_is_the_plain_fit_and_the_answer_is_the_mean",
         file="estimators/members.py",

@@ -1,11 +1,13 @@
 """Settings are chosen in environments that the fit has not seen, and by nothing else."""
 
+import statistics
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from scipy.special import expit
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -17,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from eber import EBERClassifier, ERMClassifier
 from eber.exceptions import EnvironmentWarning
 from eber.tuning.grids import default_candidates
-from eber.tuning.left_out import LEAVE_ENVIRONMENTS_OUT, LEAVE_ROWS_OUT, NOTHING_LEFT_OUT, within_one_standard_error
+from eber.tuning.left_out import LEAVE_ENVIRONMENTS_OUT, LEAVE_ROWS_OUT, NOTHING_LEFT_OUT, widest_average
 from eber.tuning.search import EnvironmentSearch
 
 pytestmark = pytest.mark.filterwarnings("ignore::eber.exceptions.FitWarning")
@@ -79,18 +81,46 @@ def test_what_is_kept_predicts_by_its_mean_and_is_fitted_on_all_rows():
     assert best.chosen_ == [best.candidates[means.idxmin()]]
 
 
-def test_one_standard_error_is_of_the_difference_to_the_best():
-    losses = np.array(
-        [
-            [1.0, 2.0, 3.0, 4.0],  # the best
-            [1.1, 2.1, 3.1, 4.1],  # worse everywhere by as much: no doubt about it, far as environments are apart
-            [0.7, 2.4, 2.7, 4.4],  # better here, worse there
-            [0.1, np.inf, 0.1, 0.1],  # diverged once
-        ]
-    )
-    assert within_one_standard_error(losses).tolist() == [0, 2]
+def widest_by_hand(p, e):
+    """Candidates to be averaged, (C, n) probabilities of the label, by plain loops."""
+
+    def by_environment(average):
+        return [float(np.mean([-np.log(average[i]) for i in np.flatnonzero(e == name)])) for name in np.unique(e)]
+
+    order = sorted(range(len(p)), key=lambda c: statistics.mean(by_environment(p[c])))
+    averages = [by_environment(sum(p[c] for c in order[:k]) / k) for k in range(1, len(p) + 1)]
+    best = min(averages, key=statistics.mean)
+    width = 0
+    for k, average in enumerate(averages, start=1):
+        differences = [a - b for a, b in zip(average, best, strict=True)]
+        if statistics.mean(differences) <= statistics.stdev(differences) / len(best) ** 0.5:
+            width = k
+    return order[:width]
+
+
+def test_the_average_is_the_widest_within_one_standard_error_as_plain_loops_find_it():
+    rng = np.random.default_rng(0)
+    e = np.repeat(range(5), [4, 8, 6, 5, 9])
+    units, widths = [np.flatnonzero(e == name) for name in range(5)], set()
+    for _ in range(60):
+        skill = rng.uniform(0, 3, size=(5, 1))
+        p = expit(skill + rng.normal(size=(5, 5))[:, e] + rng.normal(size=(5, len(e))))  # (C, n)
+        y = rng.integers(2, size=len(e))
+        proba = np.where(np.arange(2) == y[:, None], p[..., None], 1 - p[..., None])  # (C, n, K)
+        kept = widest_average(proba, y, units)
+        assert kept.tolist() == widest_by_hand(p, e)
+        widths.add(len(kept))
+    assert len(widths) > 3
+
+
+def test_a_candidate_that_diverged_once_is_not_averaged():
+    proba = np.full((2, 4, 2), 0.5)
+    proba[1, 0] = np.nan
+    units = [np.array([0, 1]), np.array([2, 3])]
+    y = np.array([0, 1, 0, 1])
+    assert widest_average(proba, y, units).tolist() == [0]
     with pytest.raises(ArithmeticError, match="every candidate"):
-        within_one_standard_error(losses[3:])
+        widest_average(proba[1:], y, units)
 
 
 def test_left_out_predictions_are_those_of_fits_that_have_not_seen_the_row():
@@ -151,7 +181,7 @@ def test_a_network_that_decays_is_chosen_where_columns_are_many():
     y = (X[:, 0] + rng.normal(size=120) > 0).astype(int)
     candidates = [{"weight_decay": 0.0}, {"weight_decay": 30.0}]
     model = ERMClassifier(epochs=60, learning_rate=3e-3, random_state=0)
-    search = EnvironmentSearch(model, candidates).fit(X, y, environments=e)
+    search = EnvironmentSearch(model, candidates, select="best").fit(X, y, environments=e)
     assert search.chosen_ == [{"weight_decay": 30.0}]
 
 

@@ -59,8 +59,8 @@ class Effort:
             return "Settings are fixed and nothing is tuned (--quick): a first look, not the methods' best."
         return (
             "Every method's settings are chosen in the same way: by NLL in training environments that are left out, "
-            f"{self.search_folds} folds of them at most; all settings within one standard error of the best are kept "
-            "and averaged. A held-out environment has no part in it."
+            f"{self.search_folds} folds of them at most; as many of the best settings are averaged as leave the "
+            "average within one standard error of the best such average. A held-out environment has no part in it."
         )
 
     def epochs(self, n_rows: int) -> int:

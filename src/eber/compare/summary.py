@@ -19,9 +19,10 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from eber.compare.verdict import verdict
 from eber.evaluation.metrics import METRICS, Metric, find_metric
 from eber.evaluation.significance import compare_with_reference
-from eber.evaluation.wording import LEVEL, listed, p_with_sign
+from eber.evaluation.wording import LEVEL
 from eber.methods import NO_MODEL
 from eber.runs.cell import ADAPTED, MAIN
 from eber.runs.results import Results
@@ -144,73 +145,25 @@ class ComparisonSummary:
         return min((row for row in tied if row in ahead), key=lambda row: row.simplicity)
 
     @property
-    def verdict(self) -> str:
-        """What to use, in no stronger words than the tests allow: a tie is called one."""
-        leader = self.leader
-        best = f"{self.metric.label} {self.metric.format(leader.means[self.metric.name])}"
-        if len(self.rows) == 1:
-            return f"{leader.method} was compared with nothing; over {self.held_out} it has {best}."
-        if len(self.folds) < 2:
-            return f"{leader.method} is ahead ({best}), but a single held-out environment cannot show how sure that is."
-        if not self.beats_no_model:
-            return self._nothing_found(best)
-        if not self.rivals:
-            return f"Use {leader.method}: over {self.held_out} it is significantly better ({best}) than {self._worse}."
-        return self._tie(best)
+    def ahead_everywhere(self) -> bool:
+        """Whether the leader beats the average rate in every fold, and by more on average than folds differ.
 
-    def _nothing_found(self, best: str) -> str:
-        """No method is better than the average rate, as far as the tests can tell."""
-        metric, leader, advised = self.metric, self.leader, self.recommended
-        parts = [
-            f"Nothing here predicts a new {self.environment} better than its average rate, as far as {self.held_out} "
-            "can tell."
+        More cannot be seen of few environments: a test that pays for all pairs of methods finds next to nothing in
+        four, however far ahead a method is.
+        """
+        if self.no_model is None or self.no_model is self.leader:
+            return False
+        name, test = self.metric.name, self.no_model.test
+        both = [fold for fold in self.leader.by_fold if fold in self.no_model.by_fold]
+        better = [
+            self.metric.is_better(self.leader.by_fold[fold][name], self.no_model.by_fold[fold][name]) for fold in both
         ]
-        if leader is self.no_model:
-            parts.append(f"{leader.method}, the training environments' share of each class, is ahead ({best}).")
-            return " ".join(parts)
-        assert self.no_model is not None
-        rate = metric.format(self.no_model.means[metric.name])
-        parts.append(
-            f"{leader.method} is ahead of {self.no_model.method} ({best} against {rate}), which so few environments "
-            "cannot tell from chance."
-        )
-        if advised is not leader:
-            own = metric.format(advised.means[metric.name])
-            parts.append(
-                f"Whoever needs a model all the same: {advised.method} is the simplest of those ahead ({own})."
-            )
-        return " ".join(parts)
-
-    def _tie(self, best: str) -> str:
-        """Several methods lead, and cannot be told apart."""
-        metric, leader, advised = self.metric, self.leader, self.recommended
-        parts = [f"It is a tie: over {self.held_out}, {listed([leader.method, *self.rivals])} cannot be told apart."]
-        passed_over = [
-            row.method for row in self.rows if row.method in self.rivals and row.simplicity < advised.simplicity
-        ]
-        if advised is leader:
-            others = "none of the others is simpler"
-            if passed_over:
-                others = f"{listed(passed_over)}, though simpler, did worse than {NO_MODEL}"
-            parts.append(f"Use {leader.method}: it is ahead ({best}), and {others}.")
-        else:
-            simplest = (
-                f"the simplest of these that did better than {NO_MODEL}" if passed_over else "the simplest of these"
-            )
-            parts.append(
-                f"Use {advised.method}, {simplest}, unless something else speaks for another: "
-                f"{leader.method} is ahead ({best} against {metric.format(advised.means[metric.name])}), which so few "
-                "environments cannot tell from chance."
-            )
-        if self._worse:
-            parts.append(f"{leader.method} is significantly better than {self._worse}.")
-        return " ".join(parts)
+        return all(better) and test is not None and test.low > 0
 
     @property
-    def _worse(self) -> str:
-        """Methods that the leader is significantly better than, with their p; empty for none."""
-        worse = [row for row in self.rows[1:] if row.method not in self.rivals and row.test]
-        return listed([f"{row.method} (p {p_with_sign(row.test.p_corrected)})" for row in worse if row.test])
+    def verdict(self) -> str:
+        """What to use, in no stronger words than the tests allow: a tie is called one."""
+        return verdict(self)
 
 
 def summarise_comparison(results: Results) -> ComparisonSummary:

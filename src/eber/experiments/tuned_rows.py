@@ -112,7 +112,7 @@ def fit_tuned(
                 proba[c, positions] = outcome.classifier.predict_proba(left_out.X)
     units, _ = judged_units(folds, rows.environments, rule)
     left_out_nll = losses(proba, y_index, units)
-    kept = [candidates[c] for c in kept_candidates(left_out_nll)]
+    kept = [candidates[c] for c in np.sort(kept_candidates(proba, y_index, units))]
     outcomes = yield [FitRequest(make(candidate), prepared) for candidate in kept]
     pairs = [
         (candidate, fitted.classifier)

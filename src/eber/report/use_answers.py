@@ -40,6 +40,8 @@ def badge(summary: ComparisonSummary) -> Badge:
     """A clear winner, a tie, nothing better than the average rate, or too few environments to say."""
     if len(summary.folds) < MIN_FOLDS:
         return Badge("Not enough environments", "bad")
+    if not summary.beats_no_model and summary.ahead_everywhere:
+        return Badge("Too few environments to be sure", "even")
     if not summary.beats_no_model:
         return Badge("Nothing better than the average rate", "bad")
     if len(summary.rows) == 1:
@@ -68,6 +70,8 @@ def reference(summary: ComparisonSummary) -> str:
     )
     if len(summary.folds) < MIN_FOLDS:
         return f"{rate}; {summary.held_out} cannot show whether a method is better."
+    if not summary.beats_no_model and summary.ahead_everywhere:
+        return f"{rate}; {leader.method} does better in each of {summary.held_out}, too few for a test to confirm it."
     if not summary.beats_no_model or average.test is None:
         return (
             f"{rate}, and no method is significantly better: nothing here is known to predict a new environment better "

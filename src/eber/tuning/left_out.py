@@ -127,24 +127,31 @@ def losses(
     return np.where(np.isnan(means), math.inf, means)
 
 
-def kept_candidates(unit_losses: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Which candidates are kept, (C, U) -> indices; where nothing was left out, the one in the middle of the list."""
-    if not unit_losses.shape[1]:
-        return np.array([len(unit_losses) // 2])
-    return within_one_standard_error(unit_losses)
+def kept_candidates(
+    proba: NDArray[np.float64], y_index: NDArray[np.int64], units: Sequence[NDArray[np.int64]]
+) -> NDArray[np.int64]:
+    """Which candidates are kept, the best first; where nothing was left out, the one in the middle of the list."""
+    return widest_average(proba, y_index, units) if units else np.array([len(proba) // 2])
 
 
-def within_one_standard_error(unit_losses: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Candidates that are not clearly worse than the best, (C, U) -> indices.
+def widest_average(
+    proba: NDArray[np.float64], y_index: NDArray[np.int64], units: Sequence[NDArray[np.int64]]
+) -> NDArray[np.int64]:
+    """The candidates to be averaged, (C, n, K) and U arrays of rows -> indices, the best candidate first.
 
-    A candidate's mean difference to the best, unit by unit, is at most one standard error of that mean. One that
-    diverged anywhere is none of them.
+    Candidates are put in order by their mean loss, and the averages of the first, the first two and so on are judged as
+    single candidates are. The widest is taken whose mean difference to the best of them, unit by unit, is at most one
+    standard error of that mean: an average is often better than each of its parts, and what it gains in left-out
+    environments is seen here, not guessed from the parts. A candidate that diverged anywhere has no part in it.
     """
+    unit_losses = losses(proba, y_index, units)  # (C, U)
     sound = np.flatnonzero(np.asarray(np.isfinite(unit_losses)).all(1))
     if not len(sound):
         raise ArithmeticError("Training diverged with every candidate: standardise the features or set clip_norm.")
-    best = sound[unit_losses[sound].mean(1).argmin()]
-    difference = unit_losses[sound] - unit_losses[best]  # (C', U), zero for the best itself
-    spread = difference.std(1, ddof=1) if unit_losses.shape[1] > 1 else np.zeros(len(sound))
-    kept: NDArray[np.int64] = sound[difference.mean(1) <= spread / math.sqrt(unit_losses.shape[1])]
-    return kept
+    order: NDArray[np.int64] = sound[unit_losses[sound].mean(1).argsort(kind="stable")]
+    averages = np.cumsum(proba[order], 0) / np.arange(1, len(order) + 1)[:, None, None]
+    average_losses = losses(averages, y_index, units)
+    difference = average_losses - average_losses[average_losses.mean(1).argmin()]  # (C', U), zero for the best itself
+    spread = difference.std(1, ddof=1) if len(units) > 1 else np.zeros(len(order))
+    widest = np.flatnonzero(difference.mean(1) <= spread / math.sqrt(len(units))).max()
+    return order[: widest + 1]

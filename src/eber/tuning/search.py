@@ -44,8 +44,8 @@ class EnvironmentSearch(LogProbabilitiesMixin, MetaEstimatorMixin, ClassifierMix
     """Settings chosen by how well they predict in training environments that the fit has not seen.
 
     Every candidate is fitted without some environments and judged by its NLL in them, each environment counting once.
-    The candidates that are not clearly worse than the best are then fitted on all rows and their probabilities
-    averaged, or the best alone.
+    As many of the best as make no clearly worse average are then fitted on all rows and their probabilities averaged,
+    or the best alone.
 
     With fewer than three training environments, or where each has a class of its own, none can be left out: settings
     are then judged on left-out rows of known environments, and where these are too few, the candidate in the middle of
@@ -58,7 +58,8 @@ class EnvironmentSearch(LogProbabilitiesMixin, MetaEstimatorMixin, ClassifierMix
     candidates : list of dict or None, default=None
         Settings to try, by parameter name; None for those of `eber.tuning.grids`.
     select : {"one_standard_error", "best"}, default="one_standard_error"
-        Average all candidates whose mean difference to the best is at most one standard error, or take the best.
+        Average as many of the best candidates as leave the average within one standard error of the best such average
+        (`eber.tuning.left_out.widest_average`), or take the best alone.
     max_folds : int, default=4
         More environments than these are left out several at a time.
 
@@ -128,9 +129,8 @@ class EnvironmentSearch(LogProbabilitiesMixin, MetaEstimatorMixin, ClassifierMix
         left_out = fit_left_out(self.estimator, candidates, table, folds, len(classes))
         units, names = judged_units(folds, table.environments, rule)
         unit_losses = losses(left_out.proba, y_index, units)
-        kept = kept_candidates(unit_losses)
-        if self.select == "best" and units:
-            kept = kept[[unit_losses[kept].mean(1).argmin()]]
+        kept = kept_candidates(left_out.proba, y_index, units)
+        kept = kept[:1] if self.select == "best" else np.sort(kept)
 
         fits = [clone(self.estimator).set_params(**candidates[c]) for c in kept]
         errors = fit_sound(fits, [table] * len(fits))
