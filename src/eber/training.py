@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from itertools import repeat
 
 import torch
 from torch import Tensor, nn
@@ -177,6 +178,8 @@ class ShuffledRows:
         self.x, self.y, self.e = (_joined([getattr(r, name) for r in rows]) for name in ("x", "y", "e"))
         weights = [r.log_p_e_given_x.T for r in rows if r.log_p_e_given_x is not None]
         self.weights = _joined(weights) if weights else None  # (n, m)
+        row_weights = [r.weight for r in rows if r.weight is not None]
+        self.row_weights = _joined(row_weights) if row_weights else None  # (n,)
 
     def one_pass(self, generators: Sequence[torch.Generator]) -> Iterator[Batch]:
         """Every row once, in an order of each model's own; the last batch may be smaller."""
@@ -194,11 +197,13 @@ class ShuffledRows:
                 array.index_select(0, flat).view(*index.shape, *array.shape[1:]) for array in (self.x, self.y, self.e)
             )
             batches = zip(x.split(size, 1), y.split(size, 1), e.split(size, 1), strict=True)
-            if self.weights is None:
+            if self.weights is None and self.row_weights is None:
                 yield from (Batch(*batch) for batch in batches)
             else:
-                weights = self.weights[index].mT.split(size, 2)  # (S, m, B) each
-                yield from (Batch(*batch, w) for batch, w in zip(batches, weights, strict=True))
+                # (S, m, B) and (S, B) each
+                weights = repeat(None) if self.weights is None else self.weights[index].mT.split(size, 2)
+                of_rows = repeat(None) if self.row_weights is None else self.row_weights[index].split(size, 1)
+                yield from (Batch(*batch, w, own) for batch, w, own in zip(batches, weights, of_rows, strict=False))
 
 
 def _joined(arrays: list[Tensor]) -> Tensor:

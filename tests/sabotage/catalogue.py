@@ -19,6 +19,7 @@ from tests.sabotage import (
     tables,
     terminal,
     tuning,
+    weights,
     workflow,
     writes,
 )
@@ -41,6 +42,7 @@ SECTIONS = (
     page,
     claims,
     tuning,
+    weights,
     advice,
     terminal,
     elsewhere,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from eber.compare.record import ComparisonRecord
@@ -59,17 +60,23 @@ def compare_with_average_rate(summary: ComparisonSummary, record: ComparisonReco
 
 
 def _score(record: ComparisonRecord, fold: str, metric: Metric) -> float:
-    """The metric of constant probabilities, from the numbers of rows alone."""
-    held = _counts(record, set(record.folds[fold]))
-    train = _counts(record, set(record.environments) - set(record.folds[fold]))
-    labels = np.repeat(np.arange(len(held)), held)
+    """The metric of constant probabilities, from the numbers of rows alone, or from their weights."""
+    held_out, others = set(record.folds[fold]), set(record.environments) - set(record.folds[fold])
+    if record.class_weights is not None:
+        held, train = (_of_classes(record, record.class_weights, names) for names in (held_out, others))
+        classes = np.arange(len(held))
+        return metric(classes, np.tile(train / train.sum(), (len(classes), 1)), classes, held)
+    held, train = (_of_classes(record, record.environments, names) for names in (held_out, others))
+    labels = np.repeat(np.arange(len(held)), held.astype(np.int64))
     return metric(labels, np.tile(train / train.sum(), (len(labels), 1)), np.arange(len(held)))
 
 
-def _counts(record: ComparisonRecord, environments: set[str]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Rows of each class, (K,)."""
-    rows = [[record.environments[name].get(label, 0) for label in record.classes] for name in sorted(environments)]
-    return np.sum(rows, axis=0, dtype=np.int64)
+def _of_classes(
+    record: ComparisonRecord, amounts: Mapping[str, Mapping[str, float]], environments: set[str]
+) -> NDArray[np.float64]:
+    """Rows of each class in some environments, or their weight, (K,)."""
+    rows = [[amounts[name].get(label, 0) for label in record.classes] for name in sorted(environments)]
+    return np.sum(rows, axis=0, dtype=np.float64)
 
 
 def _known(row: MethodSummary, metric: Metric) -> dict[str, float]:

@@ -66,6 +66,10 @@ class ComparisonRecord:
         What may be wrong with the data.
     data : str
         Fingerprint of the bytes that the table was read from.
+    passes : int, optional
+        Passes over the training rows, where the user said how many.
+    class_weights : mapping, optional
+        Environment to the summed weight of its rows of each class, where rows have weights.
     """
 
     table: str
@@ -88,6 +92,12 @@ class ComparisonRecord:
     suspicions: Sequence[Suspicion]
     data: str = ""
     passes: int | None = None
+    class_weights: Mapping[str, Mapping[str, float]] | None = None
+
+    @property
+    def weight(self) -> str:
+        """The column that says how much each row counts; empty for none."""
+        return self.choices.get("weight") or ""
 
     @property
     def effort(self) -> Effort:
@@ -151,9 +161,14 @@ def record_comparison(
 ) -> ComparisonRecord:
     """What is about to be compared."""
     counts: dict[str, dict[str, int]] = {}
+    sums: dict[str, dict[str, float]] = {}
     for name in sorted(set(table.environments.tolist()), key=lambda name: natural_order(str(name))):
-        labels, numbers = np.unique(table.y[table.environments == name], return_counts=True)
+        own = table.environments == name
+        labels, index, numbers = np.unique(table.y[own], return_inverse=True, return_counts=True)
         counts[str(name)] = {str(label): int(number) for label, number in zip(labels, numbers, strict=True)}
+        if table.weights is not None:
+            of_classes = np.bincount(index, table.weights[own]).tolist()
+            sums[str(name)] = dict(zip(map(str, labels), of_classes, strict=True))
     content: dict[str, Any] = {
         "table": table.name,
         "label": table.schema.label,
@@ -175,5 +190,6 @@ def record_comparison(
         "suspicions": list(suspicions),
         "data": table.fingerprint,
         "passes": effort.passes,
+        "class_weights": sums or None,
     }
     return ComparisonRecord(**content)

@@ -31,6 +31,7 @@ from eber.estimators.log_probabilities import LogProbabilitiesMixin
 from eber.estimators.members import attributes_of_average
 from eber.estimators.persistence import fitted_attributes, load_estimator, save_estimator
 from eber.estimators.progress import epoch_progress
+from eber.estimators.rows import Rows, checked_weights, training_weights
 from eber.estimators.validation import (
     categories,
     check_batches,
@@ -80,7 +81,8 @@ class FitJob(NamedTuple):
         parameters = self.estimator.get_params(deep=False).items()
         fixed = tuple((name, repr(value)) for name, value in sorted(parameters) if name not in FREE_PARAMETERS)
         sizes = [tuple(p.shape) for p in self.module.parameters()]
-        return (type(self.estimator), fixed, tuple(sizes), len(self.data.y), self.n_environments, self.settings)
+        rows = len(self.data.y), self.data.weight is not None
+        return (type(self.estimator), fixed, tuple(sizes), rows, self.n_environments, self.settings)
 
     @property
     def n_environments(self) -> int:
@@ -125,8 +127,8 @@ class EnvironmentClassifier(
 ):
     """Base of the classifiers. See `EBERClassifier` for the meaning of the shared parameters."""
 
-    # `environments` is asked for by default, so that Pipeline, cross_val_score and GridSearchCV hand it on.
-    __metadata_request__fit = {"environments": True, "callback": True}
+    # Both are asked for by default, so that Pipeline, cross_val_score and GridSearchCV hand them on.
+    __metadata_request__fit = {"environments": True, "sample_weight": True, "callback": True}
     _answer_parameters: tuple[str, ...] = ()
     """Parameters that are read when the classifier is asked, and may be changed after the fit."""
 
@@ -142,6 +144,7 @@ class EnvironmentClassifier(
         "clip_norm": [Interval(Real, 0, None, closed="neither"), None],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "average_decay": [Interval(Real, 0, 1, closed="both"), None],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
         "n_members": [Interval(Integral, 1, None, closed="left")],
         "n_threads": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
@@ -149,7 +152,15 @@ class EnvironmentClassifier(
     }
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, *, environments: Any = None, callback: EpochCallback | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        environments: Any = None,
+        sample_weight: Any = None,
+        callback: EpochCallback | None = None,
+    ) -> Self:
         """Fit the classifier.
 
         Parameters
@@ -160,6 +171,9 @@ class EnvironmentClassifier(
         environments : array of shape (n,), optional
             The environment each row came from, strings or numbers. Without it, ERM needs nothing and the other
             methods treat all rows as one environment, with a warning.
+        sample_weight : array of shape (n,), optional
+            How much each row counts, from zero on; only ratios matter. A row of weight zero is left out. What is
+            weighted in each objective: docs/weights.md.
         callback : callable, optional
             Called after each pass over the rows with its number, from 1, and a mapping of the mean loss and each of its
             terms by name, as they go into `history_`. Training ends early when it returns True; what was learned is
@@ -176,11 +190,11 @@ class EnvironmentClassifier(
                 )
             from eber.estimators.many_fits import fit_members  # which imports this module
 
-            fit_members(self, X, y, environments)
+            fit_members(self, X, y, environments, sample_weight)
             return self
         seed = self._draw_seed()
         with isolated_torch(seed, self.n_threads, self._draws_globally) as generator:
-            job = self._begin(X, y, environments, seed, generator)
+            job = self._begin(X, y, environments, seed, generator, sample_weight)
             (outcome,) = train_jobs([job], callback)
         job.complete(outcome)
         return self
@@ -188,7 +202,15 @@ class EnvironmentClassifier(
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
-    def _begin(self, X: Any, y: Any, environments: Any, seed: int, generator: torch.Generator) -> FitJob:
+    def _begin(
+        self,
+        X: Any,
+        y: Any,
+        environments: Any,
+        seed: int,
+        generator: torch.Generator,
+        sample_weight: Any = None,
+    ) -> FitJob:
         """Everything up to the training loop; the estimator itself is not touched."""
         self._check_parameters()
         if y is not None:  # scikit-learn says what is missing
@@ -197,23 +219,25 @@ class EnvironmentClassifier(
         validated = copy.copy(self)
         X = validated._validate_X(X, y=y, reset=True)
         check_classification_targets(y)
-        classes, encoded = distinct(y.ravel())
+        rows = Rows(X, y.ravel(), environments, checked_weights(sample_weight, len(X))).that_count()
+        classes, encoded = distinct(rows.y)
         if len(classes) < 2:
             only = plain(classes[0])
             raise ValueError(f"y has only one class, {only!r}; a classifier needs rows of at least two classes.")
-        attributes: dict[str, Any] = {"classes_": classes, "input_shape_": tuple(X.shape[1:]), "seed_": seed}
+        attributes: dict[str, Any] = {"classes_": classes, "input_shape_": rows.X.shape[1:], "seed_": seed}
         attributes |= {name: getattr(validated, name) for name in COLUMN_ATTRIBUTES if hasattr(validated, name)}
-        attributes |= self._environment_attributes(environments, encoded, classes)
-        e = attributes.pop("environment_index", np.zeros(len(X), dtype=np.int64))
-        data = Batch(torch.from_numpy(X), torch.from_numpy(encoded), torch.from_numpy(e))
+        attributes |= self._environment_attributes(rows.environments, encoded, classes)
+        e = attributes.pop("environment_index", np.zeros(len(rows.X), dtype=np.int64))
+        weight = training_weights(self.class_weight, classes, encoded, rows.weight)
+        data = Batch(torch.from_numpy(rows.X), torch.from_numpy(encoded), torch.from_numpy(e), weight=weight)
         data = self._prepare(data, len(attributes.get("environments_", ())))
         # A generator for the first weights alone; code of the user's own knows only torch's, which it has for itself.
         module = self._build(attributes, None if self._draws_globally else torch.Generator().manual_seed(seed))
         if self.centre_features:
             for extractor in _convolutional(module):
                 extractor.centre(data.x)
-        check_batches(module, len(X), self.batch_size)
-        return FitJob(self, attributes, data, module, self._settings(len(X)), generator)
+        check_batches(module, len(data.y), self.batch_size)
+        return FitJob(self, attributes, data, module, self._settings(len(data.y)), generator)
 
     def _complete(self, job: FitJob, history: History) -> None:
         """Take over what a successful fit has learned."""

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from eber.estimators.eber_fitting import EBERFitting
 from eber.estimators.explanation import Explanation, observed_environments
 from eber.estimators.members import averaged, fitted_members, side_by_side
+from eber.estimators.rows import ClassWeight
 from eber.estimators.supplied import EnvironmentWeights, checked_posteriors, supplied_weights
 from eber.estimators.validation import index_of
 from eber.exceptions import AdaptationWarning, warn_user
@@ -133,6 +134,9 @@ class EBERClassifier(EBERFitting):
     n_members : int, default=1
         Fits with seeds of their own that are trained side by side and answer together: probabilities are averages over
         members, `transform` has the columns of all. The first member is the fit that a single one would be.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the weights of rows by class (1 for classes that are not named); ``"balanced"`` gives every class the
+        same total weight. Probabilities are then those of a population with such shares (docs/weights.md).
     n_threads : int, default=1
         Torch threads for the fit. Small fits are faster with one.
     random_state : int, RandomState or None, default=None
@@ -231,6 +235,7 @@ class EBERClassifier(EBERFitting):
         clip_norm: float | None = None,
         weight_decay: float = 0.0,
         n_members: int = 1,
+        class_weight: ClassWeight = None,
         n_threads: int = 1,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
@@ -264,6 +269,7 @@ class EBERClassifier(EBERFitting):
         self.clip_norm = clip_norm
         self.weight_decay = weight_decay
         self.n_members = n_members
+        self.class_weight = class_weight
         self.n_threads = n_threads
         self.random_state = random_state
         self.verbose = verbose

@@ -20,6 +20,7 @@ from eber.tables.columns import as_booleans, as_numbers, as_texts, as_words, fin
 from eber.tables.files import TableFile, open_table
 from eber.tables.reading import Reading
 from eber.tables.schema import Schema, require_columns, subject_column
+from eber.tables.weights import weigh_rows
 
 MAX_CLASSES = 50
 MAX_LISTED = 10
@@ -74,6 +75,10 @@ class TrainingTable:
         Why one of two classes is the positive one, where that was not plain.
     fingerprint : str
         SHA-256 of what the rows were read from.
+    weights : array of shape (n,), optional
+        How much each row counts, above zero.
+    weight : str
+        The column of `weights`; empty where there is none.
     """
 
     name: str
@@ -86,6 +91,8 @@ class TrainingTable:
     subject: str = ""
     why_positive: str = ""
     fingerprint: str = ""
+    weights: NDArray[np.float64] | None = None
+    weight: str = ""
 
     def __len__(self) -> int:
         return self.columns.n_rows
@@ -155,11 +162,19 @@ def read_training_table(
         if missing:
             have, are = ("has", "is") if missing == 1 else ("have", "are")
             notes.append(f"{missing} of {rows.num_rows} rows {have} no {what} and {are} left out.")
-    rows = rows.filter(pc.and_(pc.is_valid(rows[label]), pc.is_valid(rows[environment])))
+    valid = pc.and_(pc.is_valid(rows[label]), pc.is_valid(rows[environment])).combine_chunks()
+    rows = rows.filter(valid)
     if rows.num_rows == 0:
         raise ValueError(f"{title} has no row with both a label ({label!r}) and an environment ({environment!r}).")
-    y = _labels(rows[label], title, label, file.decimal_comma)
     environments = np.array(as_texts(rows[environment]).to_pylist(), dtype=str)
+    weights = None
+    if choices.weight is not None:
+        require_columns(file, [choices.weight])
+        choices.require_sense(label, environment, drop, features)
+        numbers = np.flatnonzero(valid.to_numpy(zero_copy_only=False)) + 1
+        rows, environments, weights, said = weigh_rows(rows, choices.weight, environments, file, numbers)
+        notes += said
+    y = _labels(rows[label], title, label, file.decimal_comma)
     _check_environments(environments, title, environment)
     positive, why_positive = choose_positive(y, choices.positive, f"The label {label!r} of {title}")
     schema = find_schema(
@@ -177,7 +192,18 @@ def read_training_table(
     columns = decode(rows, file, schema)
     notes += [*say_unknown(y, label), *schema.notes]
     return TrainingTable(
-        file.name, schema, columns, y, environments, identifiers, tuple(notes), subject, why_positive, fingerprint
+        file.name,
+        schema,
+        columns,
+        y,
+        environments,
+        identifiers,
+        tuple(notes),
+        subject,
+        why_positive,
+        fingerprint,
+        weights,
+        choices.weight or "",
     )
 
 

@@ -39,7 +39,8 @@ def record_adaptation(left_out: LeftOut, kept: NDArray[np.int64], table: MultiEn
                 warnings.simplefilter("ignore", AdaptationWarning)  # whether it helped is about to be seen
                 adapted = plain.adapted(average.adapt(plain).member_adaptations())
             before, after = (
-                negative_log_likelihood(held.y, said.p_y_given_x, average.classes_) for said in (plain, adapted)
+                negative_log_likelihood(held.y, said.p_y_given_x, average.classes_, held.weights)
+                for said in (plain, adapted)
             )
             found.append((str(name), before, after))
     environments, before_all, after_all = zip(*found, strict=True)

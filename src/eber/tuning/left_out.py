@@ -105,12 +105,21 @@ def fit_left_out(
 
 
 def losses(
-    proba: NDArray[np.float64], y_index: NDArray[np.int64], units: Sequence[NDArray[np.int64]]
+    proba: NDArray[np.float64],
+    y_index: NDArray[np.int64],
+    units: Sequence[NDArray[np.int64]],
+    weights: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """Mean -log p(y|x) of each unit's rows, (C, n, K) and U arrays of rows -> (C, U); infinite where there is none."""
+    """Mean -log p(y|x) of each unit's rows, (C, n, K) and U arrays of rows -> (C, U); infinite where there is none.
+
+    With weights of the rows, (n,), all positive, weighted means.
+    """
     p = np.take_along_axis(proba, y_index[None, :, None], 2)[:, :, 0]  # (C, n)
     row_losses = -np.log(np.clip(p, SMALLEST, None))
-    means = np.stack([row_losses[:, rows].mean(1) for rows in units], 1)
+    if weights is None:
+        means = np.stack([row_losses[:, rows].mean(1) for rows in units], 1)
+    else:
+        means = np.stack([row_losses[:, rows] @ weights[rows] / weights[rows].sum() for rows in units], 1)
     return np.where(np.isnan(means), math.inf, means)
 
 

@@ -15,6 +15,7 @@ from torch import nn
 
 from eber.estimators.base import EnvironmentClassifier, FitJob
 from eber.estimators.members import averaged, side_by_side
+from eber.estimators.rows import ClassWeight
 from eber.estimators.validation import encode_environments
 from eber.exceptions import FitWarning, warn_user
 from eber.method.inference import in_chunks
@@ -44,6 +45,7 @@ class Baseline(EnvironmentClassifier):
         weight_decay: float = 0.0,
         n_members: int = 1,
         average_decay: float | None = None,
+        class_weight: ClassWeight = None,
         n_threads: int = 1,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
@@ -60,6 +62,7 @@ class Baseline(EnvironmentClassifier):
         self.weight_decay = weight_decay
         self.n_members = n_members
         self.average_decay = average_decay
+        self.class_weight = class_weight
         self.n_threads = n_threads
         self.random_state = random_state
         self.verbose = verbose
@@ -153,6 +156,7 @@ class AnnealedClassifier(Baseline):
         weight_decay: float = 0.0,
         n_members: int = 1,
         average_decay: float | None = None,
+        class_weight: ClassWeight = None,
         n_threads: int = 1,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
@@ -170,6 +174,7 @@ class AnnealedClassifier(Baseline):
             weight_decay=weight_decay,
             n_members=n_members,
             average_decay=average_decay,
+            class_weight=class_weight,
             n_threads=n_threads,
             random_state=random_state,
             verbose=verbose,
@@ -245,6 +250,7 @@ class PenalisedClassifier(AnnealedClassifier):
         weight_decay: float = 0.0,
         n_members: int = 1,
         average_decay: float | None = None,
+        class_weight: ClassWeight = None,
         n_threads: int = 1,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
@@ -265,6 +271,7 @@ class PenalisedClassifier(AnnealedClassifier):
             weight_decay=weight_decay,
             n_members=n_members,
             average_decay=average_decay,
+            class_weight=class_weight,
             n_threads=n_threads,
             random_state=random_state,
             verbose=verbose,

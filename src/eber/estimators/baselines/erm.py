@@ -16,7 +16,8 @@ class ERMClassifier(Baseline):
     Parameters
     ----------
     featurizer, hidden_dims, representation_dim
-    epochs, batch_size, learning_rate, clip_norm, weight_decay, n_members, n_threads, random_state, verbose
+    epochs, batch_size, learning_rate, clip_norm, weight_decay, n_members, class_weight
+    n_threads, random_state, verbose
         As for `EBERClassifier`.
     input_scale : float, default=1.0
         Factor on the initial first-layer weights: PyTorch's plain initialisation.

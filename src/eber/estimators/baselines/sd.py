@@ -9,6 +9,7 @@ from torch import nn
 
 from eber.estimators.base import FitJob
 from eber.estimators.baselines.base import PenalisedClassifier
+from eber.estimators.rows import ClassWeight
 from eber.objectives.base import Objective, PenaltySchedule
 from eber.objectives.spectral_decoupling import SDObjective
 
@@ -50,6 +51,7 @@ class SDClassifier(PenalisedClassifier):
         weight_decay: float = 0.0,
         n_members: int = 1,
         average_decay: float | None = None,
+        class_weight: ClassWeight = None,
         n_threads: int = 1,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
@@ -71,6 +73,7 @@ class SDClassifier(PenalisedClassifier):
             weight_decay=weight_decay,
             n_members=n_members,
             average_decay=average_decay,
+            class_weight=class_weight,
             n_threads=n_threads,
             random_state=random_state,
             verbose=verbose,
