@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import repeat
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -28,6 +29,18 @@ History = list[dict[str, float]]
 
 EpochCallback = Callable[[int, Mapping[str, float]], object]
 """Told the number of a pass, from 1, and the loss and its terms by name; something true ends the training."""
+
+
+class Verdict(NamedTuple):
+    """What a judge makes of a pass: numbers for the history, whether it is the best by now, whether to stop."""
+
+    terms: dict[str, float]
+    is_best: bool
+    stop: bool
+
+
+Judge = Callable[[int, nn.Module], Verdict]
+"""Told the number of a pass, from 1, and the module with the weights that prediction would use."""
 
 
 @dataclass(frozen=True)
@@ -233,6 +246,7 @@ class Trainer:
         self.objective, self.settings, self.generators = objective, settings, generators
         self.average = self.stack.vector.clone()
         self.steps = 0
+        self._best: Tensor | None = None
         self._start_optimizer()
 
     def _start_optimizer(self) -> None:
@@ -254,9 +268,22 @@ class Trainer:
         self.steps += 1
         return result
 
+    def ask(self, judge: Judge, epoch: int) -> Verdict:
+        """Show the only module of the stack to a judge, with the weights that prediction would use; keep the best."""
+        (module,), current = self.stack.modules, self.stack.vector.clone()
+        if self.settings.average_decay is not None:
+            self.stack.vector.copy_(self.average)
+        verdict = judge(epoch, module)
+        if verdict.is_best:
+            self._best = self.stack.vector.clone()
+        self.stack.vector.copy_(current)
+        return verdict
+
     def finish(self) -> list[NonFiniteLossError | None]:
         """Leave the modules with the weights that prediction uses, and say of each what went wrong, if anything."""
-        if self.settings.average_decay is not None:
+        if self._best is not None:
+            self.stack.vector.copy_(self._best)
+        elif self.settings.average_decay is not None:
             self.stack.vector.copy_(self.average)
         finite, moving = (self.stack.all_finite(vector) for vector in (self.stack.vector, self.optimizer.square))
         self.stack.release()
@@ -284,6 +311,7 @@ def train(
     generators: Sequence[torch.Generator],
     on_epoch: EpochCallback | None = None,
     weight_decays: Sequence[float] = (),
+    judge: Judge | None = None,
 ) -> list[History | NonFiniteLossError]:
     """Train modules of one shape side by side, in place.
 
@@ -296,6 +324,8 @@ def train(
         when it returns True.
     weight_decays : sequence of float, optional
         Decoupled weight decay of each module, not on biases; none without it.
+    judge : callable, optional
+        Looks at a single module after each pass; the best weights by its verdict are kept.
 
     Returns
     -------
@@ -321,7 +351,11 @@ def train(
             failures[s] = failures[s] or _first_failure(values[:, 0, s], before, settings)
         if all(failures):
             break
-        if on_epoch is not None and on_epoch(epoch + 1, dict(zip(result.names, means.mean(0).tolist(), strict=True))):
+        verdict = None if judge is None else trainer.ask(judge, epoch + 1)
+        if verdict is not None:
+            histories[0][-1].update(verdict.terms)
+        terms = dict(zip(result.names, means.mean(0).tolist(), strict=True)) | (verdict.terms if verdict else {})
+        if (on_epoch is not None and on_epoch(epoch + 1, terms)) or (verdict is not None and verdict.stop):
             break
     failures = [earlier or last for earlier, last in zip(failures, trainer.finish(), strict=True)]
     for module in modules:

@@ -1,8 +1,12 @@
-"""Weights of rows and classes."""
+"""Weights of rows and classes; stopping early and going on."""
 
 from tests.sabotage.sabotage import Sabotage
 
 REPEATED = "tests/objectives/test_row_weights.py::test_a_row_of_weight_three_is_a_row_that_is_there_three_times"
+STOPPED = (
+    "tests/estimators/test_early_stopping.py::"
+    "test_training_ends_when_held_out_rows_gain_no_more_and_the_best_weights_are_kept"
+)
 REMOVED = "tests/objectives/test_row_weights.py::test_a_row_of_weight_zero_is_a_row_that_is_not_there"
 
 SABOTAGES = (
@@ -119,5 +123,47 @@ SABOTAGES = (
         file="tables/weights.py",
         before="    if len(empty):\n",
         after="    if False:\n",
+    ),
+    Sabotage(
+        broken="The last weights are kept, not the best.",
+        test=STOPPED,
+        file="training.py",
+        before="        if self._best is not None:\n            self.stack.vector.copy_(self._best)\n        elif ",
+        after="        if ",
+    ),
+    Sabotage(
+        broken="The held-out rows are judged by the weights of the last step, not by those of prediction.",
+        test=STOPPED,
+        file="training.py",
+        before="            self.stack.vector.copy_(self.average)\n        verdict",
+        after="            pass\n        verdict",
+    ),
+    Sabotage(
+        broken="After a look at held-out rows the training goes on from the average of the weights.",
+        test="tests/estimators/test_early_stopping.py::test_the_passes_are_those_of_a_fit_without_what_was_held_out",
+        file="training.py",
+        before="        self.stack.vector.copy_(current)\n",
+        after="",
+    ),
+    Sabotage(
+        broken="Of two environments one is held out.",
+        test="tests/estimators/test_early_stopping.py::test_too_few_environments_or_rows_are_refused",
+        file="estimators/early_stopping.py",
+        before="    if len(names) < MIN_ENVIRONMENTS:\n",
+        after="    if len(names) < 1:\n",
+    ),
+    Sabotage(
+        broken="A warm start starts from new weights.",
+        test="tests/estimators/test_early_stopping.py::test_a_warm_start_goes_on_from_the_weights",
+        file="estimators/warm_start.py",
+        before="    module.load_state_dict(learned)\n",
+        after="",
+    ),
+    Sabotage(
+        broken="A warm start takes other environments for the same.",
+        test="tests/estimators/test_early_stopping.py::test_a_warm_start_on_something_else_is_refused_and_changes_nothing",
+        file="estimators/warm_start.py",
+        before='    "environments_": "environments",\n',
+        after="",
     ),
 )

@@ -27,6 +27,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
+from eber.estimators.early_stopping import ENVIRONMENTS, ROWS, VALIDATION, Judge, hold_out
 from eber.estimators.log_probabilities import LogProbabilitiesMixin
 from eber.estimators.members import attributes_of_average
 from eber.estimators.persistence import fitted_attributes, load_estimator, save_estimator
@@ -42,8 +43,9 @@ from eber.estimators.validation import (
     plain,
     warn_of_lost_digits,
 )
+from eber.estimators.warm_start import goes_on, take_weights
 from eber.exceptions import NonFiniteLossError
-from eber.nn.image_extractor import ConvolutionalExtractor
+from eber.nn.image_extractor import convolutional_parts
 from eber.objectives.base import Batch, Objective
 from eber.training import (
     EpochCallback,
@@ -74,6 +76,7 @@ class FitJob(NamedTuple):
     module: nn.Module
     settings: TrainingSettings
     generator: torch.Generator
+    judge: Judge | None = None
 
     @property
     def shape(self) -> tuple[Any, ...]:
@@ -119,6 +122,7 @@ def train_jobs(jobs: Sequence[FitJob], callback: EpochCallback | None = None) ->
             [job.generator for job in jobs],
             on_epoch if listeners else None,
             [float(job.estimator.weight_decay) for job in jobs],
+            jobs[0].judge,  # of a job that is trained alone
         )
 
 
@@ -145,6 +149,10 @@ class EnvironmentClassifier(
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "average_decay": [Interval(Real, 0, 1, closed="both"), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
+        "early_stopping": ["boolean", StrOptions({ROWS, ENVIRONMENTS})],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "warm_start": ["boolean"],
         "n_members": [Interval(Integral, 1, None, closed="left")],
         "n_threads": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
@@ -220,12 +228,18 @@ class EnvironmentClassifier(
         X = validated._validate_X(X, y=y, reset=True)
         check_classification_targets(y)
         rows = Rows(X, y.ravel(), environments, checked_weights(sample_weight, len(X))).that_count()
+        held = None
+        if self.early_stopping and len(np.unique(rows.y)) > 1:
+            what = ENVIRONMENTS if self.early_stopping == ENVIRONMENTS else ROWS
+            rows, held = hold_out(rows, what, self.validation_fraction, seed, type(self).__name__)
         classes, encoded = distinct(rows.y)
         if len(classes) < 2:
             only = plain(classes[0])
             raise ValueError(f"y has only one class, {only!r}; a classifier needs rows of at least two classes.")
         attributes: dict[str, Any] = {"classes_": classes, "input_shape_": rows.X.shape[1:], "seed_": seed}
         attributes |= {name: getattr(validated, name) for name in COLUMN_ATTRIBUTES if hasattr(validated, name)}
+        if held is not None and self.early_stopping == ENVIRONMENTS:
+            attributes["validation_environments_"] = np.unique(np.asarray(held.environments))
         attributes |= self._environment_attributes(rows.environments, encoded, classes)
         e = attributes.pop("environment_index", np.zeros(len(rows.X), dtype=np.int64))
         weight = training_weights(self.class_weight, classes, encoded, rows.weight)
@@ -234,23 +248,34 @@ class EnvironmentClassifier(
         # A generator for the first weights alone; code of the user's own knows only torch's, which it has for itself.
         module = self._build(attributes, None if self._draws_globally else torch.Generator().manual_seed(seed))
         if self.centre_features:
-            for extractor in _convolutional(module):
+            for extractor in convolutional_parts(module):
                 extractor.centre(data.x)
+        if goes_on(self):
+            take_weights(self, attributes, module)
         check_batches(module, len(data.y), self.batch_size)
-        return FitJob(self, attributes, data, module, self._settings(len(data.y)), generator)
+        judge = None if held is None else Judge(self, attributes, held, rows, self._first_judged_epoch(len(data.y)))
+        return FitJob(self, attributes, data, module, self._settings(len(data.y)), generator, judge)
 
     def _complete(self, job: FitJob, history: History) -> None:
         """Take over what a successful fit has learned."""
         # Inference is in float64: no answer then depends on which rows it was asked together with.
         job.module.double()
-        for extractor in _convolutional(job.module):
+        for extractor in convolutional_parts(job.module):
             extractor.absorb_centre()
+        earlier, steps_before = (self.history_, self.n_steps_) if goes_on(self) else ({}, 0)
         attributes = {
             **job.attributes,
             "module_": job.module,
-            "history_": {name: [epoch[name] for epoch in history] for name in history[0]},
-            "n_steps_": steps_in(len(job.data.y), replace(job.settings, epochs=len(history))),
+            "history_": {
+                name: [*earlier.get(name, ()), *(epoch[name] for epoch in history)]
+                for name in history[0]
+                if name != VALIDATION
+            },
+            "n_steps_": steps_before + steps_in(len(job.data.y), replace(job.settings, epochs=len(history))),
         }
+        if job.judge is not None:
+            attributes["best_epoch_"] = job.judge.best_epoch
+            attributes["validation_history_"] = [epoch[VALIDATION] for epoch in history]
         attributes |= self._finish(job.module, job.data, attributes)
         self._take_over(attributes)
         self._warn()
@@ -339,6 +364,10 @@ class EnvironmentClassifier(
             average_decay=self.average_decay,
         )
 
+    def _first_judged_epoch(self, n_rows: int) -> int:
+        """The first pass whose weights early stopping may keep."""
+        return 1
+
     def _environment_attributes(self, environments: Any, y: NDArray[np.int64], classes: NDArray[Any]) -> dict[str, Any]:
         """`environments_` and, for training only, `environment_index`."""
         return {}
@@ -363,7 +392,7 @@ class EnvironmentClassifier(
     @property
     def _stackable(self) -> bool:
         """Whether fits of this kind are trained side by side at a gain."""
-        return self.featurizer in ("linear", "mlp")
+        return self.featurizer in ("linear", "mlp") and not self.early_stopping
 
     def _elements(self, job: FitJob) -> int:
         """Size of the largest array of a training step, for one fit."""
@@ -387,7 +416,3 @@ class EnvironmentClassifier(
 
     def _warn(self) -> None:
         """Say what the fit shows."""
-
-
-def _convolutional(module: nn.Module) -> list[ConvolutionalExtractor]:
-    return [part for part in module.modules() if isinstance(part, ConvolutionalExtractor)]

@@ -46,6 +46,10 @@ class Baseline(EnvironmentClassifier):
         n_members: int = 1,
         average_decay: float | None = None,
         class_weight: ClassWeight = None,
+        early_stopping: bool | str = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        warm_start: bool = False,
         n_threads: int = 1,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
@@ -63,6 +67,10 @@ class Baseline(EnvironmentClassifier):
         self.n_members = n_members
         self.average_decay = average_decay
         self.class_weight = class_weight
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.warm_start = warm_start
         self.n_threads = n_threads
         self.random_state = random_state
         self.verbose = verbose
@@ -157,6 +165,10 @@ class AnnealedClassifier(Baseline):
         n_members: int = 1,
         average_decay: float | None = None,
         class_weight: ClassWeight = None,
+        early_stopping: bool | str = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        warm_start: bool = False,
         n_threads: int = 1,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
@@ -175,6 +187,10 @@ class AnnealedClassifier(Baseline):
             n_members=n_members,
             average_decay=average_decay,
             class_weight=class_weight,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            warm_start=warm_start,
             n_threads=n_threads,
             random_state=random_state,
             verbose=verbose,
@@ -197,6 +213,11 @@ class AnnealedClassifier(Baseline):
                 FitWarning,
             )
         return data
+
+    def _first_judged_epoch(self, n_rows: int) -> int:
+        """After annealing, before which the objective is another one; the last pass where that never ends."""
+        per_epoch = -(-n_rows // self.batch_size)
+        return min(1 + -(-self._anneal_steps(n_rows) // per_epoch), self.epochs)
 
     @abstractmethod
     def _left_out(self) -> str | None:
@@ -251,6 +272,10 @@ class PenalisedClassifier(AnnealedClassifier):
         n_members: int = 1,
         average_decay: float | None = None,
         class_weight: ClassWeight = None,
+        early_stopping: bool | str = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        warm_start: bool = False,
         n_threads: int = 1,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
@@ -272,6 +297,10 @@ class PenalisedClassifier(AnnealedClassifier):
             n_members=n_members,
             average_decay=average_decay,
             class_weight=class_weight,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            warm_start=warm_start,
             n_threads=n_threads,
             random_state=random_state,
             verbose=verbose,
