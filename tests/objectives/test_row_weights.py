@@ -7,6 +7,7 @@ all those of a row fall into its half.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import zip_longest
 from typing import Any
 
@@ -63,8 +64,15 @@ BASELINES: dict[str, Callable[[], Objective]] = {
     "EQRM": lambda: EQRMObjective((0.8,), M),
     "EQRM, exact": lambda: EQRMObjective((0.8,), M, gradient="exact"),
 }
+
+
+def read_as(reading: str) -> Objective:
+    """EBER's objective in a reading, by autograd."""
+    return ModelByModel(EBERObjective(reading, ExpectationRule(1), 1.3, 0.6))
+
+
 EBER: dict[str, Callable[[], Objective]] = {
-    **{reading: lambda r=reading: ModelByModel(EBERObjective(r, ExpectationRule(1), 1.3, 0.6)) for reading in READINGS},
+    **{reading: partial(read_as, reading) for reading in READINGS},
     "quadrature": lambda: ModelByModel(EBERObjective("stratified", ExpectationRule(1, 6, True), 1.3, 0.6)),
     "supplied posteriors": lambda: ModelByModel(SuppliedEBERObjective(Discretised(make_networks(9)), 1.3, 0.6)),
     "by hand": lambda: FusedEBERObjective(1.3, 0.6),
@@ -131,7 +139,11 @@ def noise_of_rows(monkeypatch: pytest.MonkeyPatch) -> Callable[[Tensor], None]:
         if self.quadrature:
             return unpatched(self, shape, like, generator)
         leading = shape[:-1]
-        noise = normal[(*(0,) * (3 - len(leading)), *(slice(n) for n in leading))]
+        noise = normal
+        for _ in range(3 - len(leading)):
+            noise = noise[0]
+        for axis, n in enumerate(leading):
+            noise = noise.narrow(axis, 0, n)
         return noise[..., rows][None, None], torch.ones(1, dtype=torch.float64)
 
     def fill_noise(self: Draws, generators: Any) -> None:
@@ -207,12 +219,12 @@ def test_models_side_by_side_have_weights_of_their_own(case: str, sampled: bool)
     x = torch.randn(2, 9, 4, generator=g, dtype=torch.float64)
     y, e = torch.randint(0, options["K"], (2, 9), generator=g), torch.randint(0, m, (2, 9), generator=g)
     given = torch.log_softmax(torch.randn(2, options["m"], 9, generator=g, dtype=torch.float64), 1)
-    batch = Batch(x, y, e, given if supplied else None, 2 * torch.rand(2, 9, generator=g, dtype=torch.float64))
+    weight = 2 * torch.rand(2, 9, generator=g, dtype=torch.float64)
     models = [make_networks(seed, **options) for seed in range(2)]
 
     def run(objective: Objective, which: Sequence[int]) -> list[tuple[Tensor, Tensor]]:
         stack, rows = ModuleStack([models[s] for s in which]), torch.tensor(which)
-        part = Batch(x[rows], y[rows], e[rows], given[rows] if supplied else None, batch.weight[rows])
+        part = Batch(x[rows], y[rows], e[rows], given[rows] if supplied else None, weight[rows])
         result = objective(stack, part, 0, [torch.Generator().manual_seed(s) for s in which])
         result.backward()
         return [(result.values[:, s], stack.of_model(stack.gradient, s)) for s in range(len(which))]

@@ -132,8 +132,8 @@ SABOTAGES = (
         after="        if ",
     ),
     Sabotage(
-        broken="The held-out rows are judged by the weights of the last step, not by those of prediction.",
-        test=STOPPED,
+        broken="The weights of the last step are judged and kept, not those of prediction.",
+        test="tests/estimators/test_early_stopping.py::test_the_passes_are_those_of_a_fit_without_what_was_held_out",
         file="training.py",
         before="            self.stack.vector.copy_(self.average)\n        verdict",
         after="            pass\n        verdict",

@@ -163,8 +163,8 @@ def fit_method(
     fitted = yield from fit(prepare(find_method(method).name, seed, epochs, m, effort), data)
     classifier = fitted.classifier
     if isinstance(classifier, EnvironmentPool):
-        weights = dict(zip(classifier.names_, classifier.weights_.tolist(), strict=True))
-        return Fitted(classifier, fitted.seconds, weights=weights)
+        of_methods = dict(zip(classifier.names_, classifier.weights_.tolist(), strict=True))
+        return Fitted(classifier, fitted.seconds, weights=of_methods)
     if not isinstance(classifier, EnvironmentSearch):
         return Fitted(classifier, fitted.seconds)
     kept = classifier.estimators_
