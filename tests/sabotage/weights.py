@@ -35,8 +35,8 @@ SABOTAGES = (
         broken="The halves of IRM's penalty are not weighted.",
         test=REPEATED,
         file="objectives/irm.py",
-        before="halves = (even, odd) if batch.weight is None else",
-        after="halves = (even, odd) if batch is not None else",
+        before="    if batch.weight is not None:\n        halves",
+        after="    if batch is None:\n        halves",
     ),
     Sabotage(
         broken="An environment counts rows of weight zero.",

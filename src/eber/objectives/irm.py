@@ -24,8 +24,10 @@ from eber.objectives.base import (
     environment_averages,
     environment_risks,
     mean_where,
-    one_for_zero,
 )
+
+LEAST_WEIGHT = 1e-30
+"""Of half an environment in a batch: below it there is none, and what is divided by it is zero."""
 
 
 def irm_penalty(logits: Tensor, batch: Batch, n_environments: int) -> Tensor:
@@ -41,8 +43,10 @@ def irm_penalty(logits: Tensor, batch: Batch, n_environments: int) -> Tensor:
     member = (average > 0).to(logits.dtype)  # (S, m, B)
     odd = (member.cumsum(2) - 1) % 2 * member  # position of a row within its environment, modulo 2
     even = member - odd
-    halves = (even, odd) if batch.weight is None else (even * batch.weight[:, None], odd * batch.weight[:, None])
-    first, second = (torch.bmm(half, slope)[:, :, 0] / one_for_zero(half.sum(2)) for half in halves)  # (S, m)
+    halves, least = (even, odd), 1.0
+    if batch.weight is not None:
+        halves, least = (even * batch.weight[:, None], odd * batch.weight[:, None]), LEAST_WEIGHT
+    first, second = (torch.bmm(half, slope)[:, :, 0] / half.sum(2).clamp(min=least) for half in halves)  # (S, m)
     return mean_where(first * second, (counts > 1).to(logits.dtype))
 
 
