@@ -8,6 +8,8 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from itertools import repeat
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -27,6 +29,18 @@ History = list[dict[str, float]]
 
 EpochCallback = Callable[[int, Mapping[str, float]], object]
 """Told the number of a pass, from 1, and the loss and its terms by name; something true ends the training."""
+
+
+class Verdict(NamedTuple):
+    """What a judge makes of a pass: numbers for the history, whether it is the best by now, whether to stop."""
+
+    terms: dict[str, float]
+    is_best: bool
+    stop: bool
+
+
+Judge = Callable[[int, nn.Module], Verdict]
+"""Told the number of a pass, from 1, and the module with the weights that prediction would use."""
 
 
 @dataclass(frozen=True)
@@ -181,6 +195,8 @@ class ShuffledRows:
         self.x, self.y, self.e = (_joined([getattr(r, name) for r in rows]) for name in ("x", "y", "e"))
         weights = [r.log_p_e_given_x.T for r in rows if r.log_p_e_given_x is not None]
         self.weights = _joined(weights) if weights else None  # (n, m)
+        row_weights = [r.weight for r in rows if r.weight is not None]
+        self.row_weights = _joined(row_weights) if row_weights else None  # (n,)
 
     def one_pass(self, generators: Sequence[torch.Generator]) -> Iterator[Batch]:
         """Every row once, in an order of each model's own; the last batch may be smaller."""
@@ -200,11 +216,13 @@ class ShuffledRows:
                 array.index_select(0, flat).view(*index.shape, *array.shape[1:]) for array in (self.x, self.y, self.e)
             )
             batches = zip(x.split(size, 1), y.long().split(size, 1), e.long().split(size, 1), strict=True)
-            if self.weights is None:
+            if self.weights is None and self.row_weights is None:
                 yield from (Batch(*batch) for batch in batches)
             else:
-                weights = self.weights[index].mT.split(size, 2)  # (S, m, B) each
-                yield from (Batch(*batch, w) for batch, w in zip(batches, weights, strict=True))
+                # (S, m, B) and (S, B) each
+                weights = repeat(None) if self.weights is None else self.weights[index].mT.split(size, 2)
+                of_rows = repeat(None) if self.row_weights is None else self.row_weights[index].split(size, 1)
+                yield from (Batch(*batch, w, own) for batch, w, own in zip(batches, weights, of_rows, strict=False))
 
 
 class NeighbouringRows:
@@ -256,6 +274,7 @@ class Trainer:
         self.objective, self.settings, self.generators = objective, settings, generators
         self.average = self.stack.vector.clone()
         self.steps = 0
+        self._best: Tensor | None = None
         self._start_optimizer()
 
     def _start_optimizer(self) -> None:
@@ -277,9 +296,22 @@ class Trainer:
         self.steps += 1
         return result
 
+    def ask(self, judge: Judge, epoch: int) -> Verdict:
+        """Show the only module of the stack to a judge, with the weights that prediction would use; keep the best."""
+        (module,), current = self.stack.modules, self.stack.vector.clone()
+        if self.settings.average_decay is not None:
+            self.stack.vector.copy_(self.average)
+        verdict = judge(epoch, module)
+        if verdict.is_best:
+            self._best = self.stack.vector.clone()
+        self.stack.vector.copy_(current)
+        return verdict
+
     def finish(self) -> list[NonFiniteLossError | None]:
         """Leave the modules with the weights that prediction uses, and say of each what went wrong, if anything."""
-        if self.settings.average_decay is not None:
+        if self._best is not None:
+            self.stack.vector.copy_(self._best)
+        elif self.settings.average_decay is not None:
             self.stack.vector.copy_(self.average)
         finite, moving = (self.stack.all_finite(vector) for vector in (self.stack.vector, self.optimizer.square))
         self.stack.release()
@@ -307,6 +339,7 @@ def train(
     generators: Sequence[torch.Generator],
     on_epoch: EpochCallback | None = None,
     weight_decays: Sequence[float] = (),
+    judge: Judge | None = None,
 ) -> list[History | NonFiniteLossError]:
     """Train modules of one shape side by side, in place.
 
@@ -319,6 +352,8 @@ def train(
         when it returns True.
     weight_decays : sequence of float, optional
         Decoupled weight decay of each module, not on biases; none without it.
+    judge : callable, optional
+        Looks at a single module after each pass; the best weights by its verdict are kept.
 
     Returns
     -------
@@ -351,7 +386,11 @@ def train(
             failures[s] = failures[s] or _first_failure(values[:, 0, s], before, settings)
         if all(failures):
             break
-        if on_epoch is not None and on_epoch(epoch + 1, dict(zip(result.names, means.mean(0).tolist(), strict=True))):
+        verdict = None if judge is None else trainer.ask(judge, epoch + 1)
+        if verdict is not None:
+            histories[0][-1].update(verdict.terms)
+        terms = dict(zip(result.names, means.mean(0).tolist(), strict=True)) | (verdict.terms if verdict else {})
+        if (on_epoch is not None and on_epoch(epoch + 1, terms)) or (verdict is not None and verdict.stop):
             break
     failures = [earlier or last for earlier, last in zip(failures, trainer.finish(), strict=True)]
     for module in modules:

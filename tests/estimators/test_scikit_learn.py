@@ -38,7 +38,16 @@ def routing():
         yield
 
 
-@parametrize_with_checks([classifier() for classifier in CLASSIFIERS])
+NOT_FOR_MINIBATCHES = {
+    # Zero weights are removed rows to the bit, and the objectives are held to repeated rows in float64
+    # (tests/objectives/test_row_weights.py, tests/estimators/test_weights.py).
+    "check_sample_weight_equivalence_on_dense_data": "repeated rows are shuffled into other minibatches, in float32"
+}
+
+
+@parametrize_with_checks(
+    [classifier() for classifier in CLASSIFIERS], expected_failed_checks=lambda estimator: NOT_FOR_MINIBATCHES
+)
 def test_scikit_learns_own_checks_pass_with_default_parameters(estimator, check):
     check(estimator)
 

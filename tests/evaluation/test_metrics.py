@@ -164,3 +164,21 @@ def test_an_unknown_metric_is_answered_with_the_known_ones() -> None:
 def test_a_missing_value_is_printed_as_a_dash() -> None:
     assert find_metric("nll").format(math.nan) == "–"
     assert find_metric("nll").format(0.25) == "0.250"
+
+
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_weights_are_repeated_rows(name: str, n_classes: int) -> None:
+    y, proba = draw(3, n_classes)
+    counts = np.random.default_rng(4).integers(0, 4, size=len(y))
+    rows, classes = np.repeat(np.arange(len(y)), counts), np.arange(n_classes)
+    weighted = find_metric(name)(y, proba, classes, 0.25 * counts)
+    assert weighted == pytest.approx(find_metric(name)(y[rows], proba[rows], classes), rel=1e-10)
+    assert find_metric(name)(y, proba, classes) != pytest.approx(weighted, rel=1e-4)
+
+
+def test_rows_of_weight_zero_do_not_make_a_class_present() -> None:
+    y, proba = np.array([0, 0, 1]), np.array([[0.6, 0.4], [0.7, 0.3], [0.5, 0.5]])
+    assert math.isnan(find_metric("auroc")(y, proba, CLASSES, [1, 1, 0]))
+    with pytest.raises(ValueError, match="Weights must be 3 numbers from zero on"):
+        find_metric("nll")(y, proba, CLASSES, [1, 1, -1])

@@ -67,7 +67,7 @@ def test_irm_penalty_is_the_product_of_two_half_batch_gradients(seed: int, m: in
             halves.append(torch.autograd.grad(risk, scale)[0])
         products.append(halves[0] * halves[1])
     expected = float(torch.stack(products).mean()) if products else 0.0
-    assert float(irm_penalty(logits[None], batch.y[None], batch.e[None], m)) == pytest.approx(expected, abs=1e-12)
+    assert float(irm_penalty(logits[None], stacked(batch), m)) == pytest.approx(expected, abs=1e-12)
 
 
 @cases
@@ -94,7 +94,7 @@ def test_fishr_variances_are_those_of_per_sample_gradients(seed: int, m: int, B:
         loss = F.cross_entropy(head(r[None]), label[None])
         gradients.append(torch.cat([g.reshape(-1) for g in torch.autograd.grad(loss, [head.weight, head.bias])]))
     per_row = torch.stack(gradients)
-    present, variances = gradient_variances(representation[None], logits[None], batch.y[None], batch.e[None], m)
+    present, variances = gradient_variances(representation[None], logits[None], stacked(batch), m)
     assert present[0].tolist() == [float(count >= 2) for count in torch.bincount(batch.e, minlength=m)]
     for e in present[0].nonzero()[:, 0]:
         expected = per_row[batch.e == e].var(0, correction=0)
@@ -109,7 +109,7 @@ def test_fishr_smooths_as_a_discounted_sum() -> None:
         _, batch = make(seed, 2, 12)
         batch = Batch(batch.x, batch.y, torch.arange(12) % 2)
         features, logits = (t.detach()[None] for t in module(batch.x))
-        _, (v,) = gradient_variances(features, logits, batch.y[None], batch.e[None], 2)
+        _, (v,) = gradient_variances(features, logits, stacked(batch), 2)
         sums = v if sums is None else v + 0.95 * sums
         penalties.append(float((sums - sums.mean(0)).square().mean()))
         result = evaluate(objective, module, batch, seed)

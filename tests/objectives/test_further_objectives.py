@@ -189,7 +189,7 @@ def test_ib_erm_is_the_mean_variance_within_environments(seed: int, m: int, B: i
 def test_ib_irm_has_both_penalties_each_with_its_weight(seed: int, m: int, B: int) -> None:
     module, batch = make(seed, m, B)
     result = evaluate(IBIRMObjective(WEIGHT, PenaltySchedule((3.0,)), m), module, batch)
-    irm = irm_penalty(module(batch.x)[1][None], batch.y[None], batch.e[None], m).item()
+    irm = irm_penalty(module(batch.x)[1][None], stacked(batch), m).item()
     assert result.of("penalty") == pytest.approx(irm, rel=1e-9, abs=1e-14)
     assert result.of("bottleneck") == pytest.approx(bottleneck(module, batch), rel=1e-9, abs=1e-14)
     expected = risks_of(module, batch).mean().item() + 7 * irm + 3 * bottleneck(module, batch)

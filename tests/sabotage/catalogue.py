@@ -25,6 +25,7 @@ from tests.sabotage import (
     tables,
     terminal,
     tuning,
+    weights,
     workflow,
     writes,
 )
@@ -49,6 +50,7 @@ SECTIONS = (
     paper_rows,
     tuning,
     new_environments,
+    weights,
     advice,
     terminal,
     elsewhere,

@@ -144,7 +144,7 @@ SABOTAGES = (
         broken="Fits on tables of one shape are all trained on the rows of the first.",
         test="tests/estimators/test_many_fits.py::test_fits_together_equal_fits_alone",
         file="estimators/many_fits.py",
-        before="(job.shape, id(X), id(y), id(environments))",
+        before="(job.shape, id(X), id(y), id(environments), id(sample_weight))",
         after="(job.shape,)",
     ),
     Sabotage(

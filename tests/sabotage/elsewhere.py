@@ -63,7 +63,7 @@ SABOTAGES = (
         broken="The end of a fit converts all rows to float64 at once.",
         test="tests/estimators/test_memory.py::test_a_fit_needs_little_more_than_its_table",
         file="estimators/eber_fitting.py",
-        before="inference.mean_p_e_given_x(module, data.x)",
-        after="inference.mean_p_e_given_x(module, data.x.double())",
+        before="inference.mean_p_e_given_x(module, data.x, data.weight)",
+        after="inference.mean_p_e_given_x(module, data.x.double(), data.weight)",
     ),
 )

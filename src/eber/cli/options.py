@@ -72,6 +72,14 @@ Positive = Annotated[
     str | None,
     typer.Option("--positive", help="Of two classes, the one that AUROC and AUPRC speak of.", show_default=False),
 ]
+Weight = Annotated[
+    str | None,
+    typer.Option(
+        "--weight",
+        help="Column that says how much each row counts, in fits and in scores; it is no feature.",
+        show_default=False,
+    ),
+]
 Sheet = Annotated[str | None, typer.Option("--sheet", help="Sheet of an Excel workbook.", show_default=False)]
 Query = Annotated[
     str | None,

@@ -32,6 +32,7 @@ def column_importance(
     X: NDArray[np.float64],
     labels: NDArray[np.int64],
     preprocessing: Preprocessing,
+    weights: NDArray[np.float64] | None = None,
 ) -> dict[str, NDArray[Any]]:
     """By how much the NLL of held-out rows rises when a column is shuffled among them.
 
@@ -45,6 +46,8 @@ def column_importance(
         Column of each row's class.
     preprocessing : Preprocessing
         Which columns of the matrix come from one column of the table.
+    weights : array of shape (n,), optional
+        How much each row counts in the NLL.
 
     Returns
     -------
@@ -64,6 +67,8 @@ def column_importance(
     for c, block in enumerate(blocks.values()):
         for r in range(REPEATS):
             rises[c, r] = _losses(predict_proba(_shuffled(X, block, rng)), labels) - before
+    if weights is not None:  # a mean of r_i w_i, whose error is that of their scatter
+        rises *= weights[rows] / weights[rows].mean()
     spread = rises.mean(1).std(axis=1, ddof=1) if len(X) > 1 else np.full(len(blocks), np.nan)
     return {
         "importance_columns": np.array(list(blocks), dtype=str),

@@ -146,20 +146,26 @@ def prepare(method: str, seed: int, epochs: int, n_environments: int, effort: Ef
 
 
 def fit_method(
-    method: str, X: NDArray[Any], y: NDArray[Any], environments: NDArray[Any], seed: int, effort: Effort
+    method: str,
+    X: NDArray[Any],
+    y: NDArray[Any],
+    environments: NDArray[Any],
+    seed: int,
+    effort: Effort,
+    weights: NDArray[np.float64] | None = None,
 ) -> Steps[Fitted]:
     """Fit a method as the comparison does; a computation for `eber.runs.joint_fits`.
 
     Settings are chosen within these rows, and those that are kept are then fitted on all of them. With more than
-    `MAX_COMPONENTS` environments, EBER's share so many pseudo-environments.
+    `MAX_COMPONENTS` environments, EBER's share so many pseudo-environments. `weights` say how much each row counts.
     """
-    data = MultiEnvironmentData(X, y, environments)
+    data = MultiEnvironmentData(X, y, environments, weights=weights)
     epochs, m = effort.epochs(len(y)), len(data.environment_names)
     fitted = yield from fit(prepare(find_method(method).name, seed, epochs, m, effort), data)
     classifier = fitted.classifier
     if isinstance(classifier, EnvironmentPool):
-        weights = dict(zip(classifier.names_, classifier.weights_.tolist(), strict=True))
-        return Fitted(classifier, fitted.seconds, weights=weights)
+        of_methods = dict(zip(classifier.names_, classifier.weights_.tolist(), strict=True))
+        return Fitted(classifier, fitted.seconds, weights=of_methods)
     if not isinstance(classifier, EnvironmentSearch):
         return Fitted(classifier, fitted.seconds)
     kept = classifier.estimators_

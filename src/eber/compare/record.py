@@ -66,6 +66,8 @@ class ComparisonRecord:
         What may be wrong with the data.
     data : str
         Fingerprint of the bytes that the table was read from.
+    passes : int, optional
+        Passes over the training rows, where the user said how many.
     """
 
     table: str
@@ -88,6 +90,11 @@ class ComparisonRecord:
     suspicions: Sequence[Suspicion]
     data: str = ""
     passes: int | None = None
+
+    @property
+    def weight(self) -> str:
+        """The column that says how much each row counts; empty for none."""
+        return self.choices.get("weight") or ""
 
     @property
     def effort(self) -> Effort:
@@ -150,9 +157,10 @@ def record_comparison(
     reading: Reading = NOTHING_SAID,
 ) -> ComparisonRecord:
     """What is about to be compared."""
-    counts: dict[str, dict[str, int]] = {}
+    counts = {}
     for name in sorted(set(table.environments.tolist()), key=lambda name: natural_order(str(name))):
-        labels, numbers = np.unique(table.y[table.environments == name], return_counts=True)
+        own = table.environments == name
+        labels, numbers = np.unique(table.y[own], return_counts=True)
         counts[str(name)] = {str(label): int(number) for label, number in zip(labels, numbers, strict=True)}
     content: dict[str, Any] = {
         "table": table.name,

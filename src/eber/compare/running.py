@@ -114,7 +114,8 @@ def evaluate_fold(
     train, test = np.flatnonzero(~held), np.flatnonzero(held)
     preprocessing = Preprocessing.fit(table.columns.select(train), table.schema)
     X, X_test = (preprocessing.transform(table.columns.select(rows)) for rows in (train, test))
-    fitted = yield from fit_method(method, X, table.y[train], table.environments[train], seed, effort)
+    of_train, of_test = (None if table.weights is None else table.weights[rows] for rows in (train, test))
+    fitted = yield from fit_method(method, X, table.y[train], table.environments[train], seed, effort, of_train)
     classifier = fitted.classifier
     explanation = classifier.explain(X_test) if isinstance(classifier, EBERClassifier) else None
     proba = classifier.predict_proba(X_test) if explanation is None else explanation.p_y_given_x
@@ -122,18 +123,18 @@ def evaluate_fold(
     # Metrics and charts speak of the last of two classes; the classifier's own order is by size or by letters.
     label, order = np.searchsorted(classifier.classes_, y), np.searchsorted(classifier.classes_, table.classes)
     proba = proba[:, order]
-    scores = {MAIN: score(y, proba, table.classes, METRICS)}
-    arrays: dict[str, NDArray[Any]] = {"proba": proba, "label": np.argsort(order)[label]}
+    scores = {MAIN: score(y, proba, table.classes, METRICS, of_test)}
+    arrays: dict[str, NDArray[Any]] = {"proba": proba, "label": np.argsort(order)[label], **_row_weights(of_test)}
     if fitted.left_out is not None:
         arrays["settings"] = np.array([json.dumps(candidate) for candidate in fitted.settings])
         arrays["left_out"] = fitted.left_out
     if fitted.weights is not None:
         arrays |= _weights(fitted.weights)
     if explanation is not None:
-        adapted, more = _look_inside(classifier, explanation, y, order, seed)
+        adapted, more = _look_inside(classifier, explanation, y, order, seed, of_test)
         scores[ADAPTED] = adapted
         arrays |= more
-    arrays |= column_importance(classifier.predict_proba, X_test, label, preprocessing)
+    arrays |= column_importance(classifier.predict_proba, X_test, label, preprocessing, of_test)
     return CellResult(scores, {MAIN: fitted.seconds}, arrays)
 
 
@@ -147,14 +148,19 @@ def pool_of(table: TrainingTable, held: NDArray[np.bool_], members: Mapping[str,
     """
     classes = np.unique(table.y[~held])
     left_out = np.stack([members[name].arrays["left_out"] for name in POOL_MEMBERS])  # (J, n, K)
-    weights = left_out_weights(left_out, np.searchsorted(classes, table.y[~held]), table.environments[~held])
+    of_train, of_test = (None if table.weights is None else table.weights[rows] for rows in (~held, held))
+    weights = left_out_weights(left_out, np.searchsorted(classes, table.y[~held]), table.environments[~held], of_train)
     proba = np.einsum("j,jnk->nk", weights, np.stack([members[name].arrays["proba"] for name in POOL_MEMBERS]))
     y = table.y[held]
     order = np.searchsorted(classes, table.classes)
-    arrays = {"proba": proba, "label": np.argsort(order)[np.searchsorted(classes, y)]}
+    arrays = {"proba": proba, "label": np.argsort(order)[np.searchsorted(classes, y)], **_row_weights(of_test)}
     arrays |= _weights(dict(zip(POOL_MEMBERS, weights.tolist(), strict=True)))
     seconds = sum(member.seconds[MAIN] for member in members.values())
-    return CellResult({MAIN: score(y, proba, table.classes, METRICS)}, {MAIN: seconds}, arrays)
+    return CellResult({MAIN: score(y, proba, table.classes, METRICS, of_test)}, {MAIN: seconds}, arrays)
+
+
+def _row_weights(weights: NDArray[np.float64] | None) -> dict[str, NDArray[Any]]:
+    return {} if weights is None else {"row_weights": weights}
 
 
 def _weights(weights: Mapping[str, float]) -> dict[str, NDArray[Any]]:
@@ -162,14 +168,19 @@ def _weights(weights: Mapping[str, float]) -> dict[str, NDArray[Any]]:
 
 
 def _look_inside(
-    classifier: EBERClassifier, explanation: Explanation, y: NDArray[Any], order: NDArray[np.int64], seed: int
+    classifier: EBERClassifier,
+    explanation: Explanation,
+    y: NDArray[Any],
+    order: NDArray[np.int64],
+    seed: int,
+    weights: NDArray[np.float64] | None,
 ) -> tuple[dict[str, float], dict[str, NDArray[Any]]]:
     """What EBER says beyond probabilities: p(e|x), latents, the split of uncertainty, and what adaptation gains."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AdaptationWarning)  # whether to trust it is kept as a number
         adapted = classifier.adapt(explanation)
     proba = explanation.adapted(adapted.member_adaptations()).p_y_given_x[:, order]
-    scores = score(y, proba, classifier.classes_[order], METRICS)
+    scores = score(y, proba, classifier.classes_[order], METRICS, weights)
     scores["trusted"] = float(adapted.adaptation_.trusted)
     split, p_e = explanation.uncertainty, explanation.p_e_given_x
     rows = np.sort(np.random.default_rng(seed).permutation(len(y))[:MAX_SHOWN_LATENTS])

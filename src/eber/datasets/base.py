@@ -29,6 +29,8 @@ class MultiEnvironmentData:
         What the data are called in tables and errors.
     extra : dict
         What belongs to the rows of one source only (coordinates, the latent z of a simulation), each of length n.
+    weights : array of shape (n,), optional
+        How much each row counts, in fits and in scores; None where all count alike.
     """
 
     X: Any
@@ -38,6 +40,7 @@ class MultiEnvironmentData:
     identifiers: NDArray[Any] | None = None
     name: str = "data"
     extra: dict[str, NDArray[Any]] = field(default_factory=dict)
+    weights: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         for column in ("y", "environments"):  # a Series would be selected from by its index
@@ -46,6 +49,8 @@ class MultiEnvironmentData:
         columns = {"y": self.y, "environments": self.environments, **self.extra}
         if self.identifiers is not None:
             columns["identifiers"] = self.identifiers
+        if self.weights is not None:
+            columns["weights"] = self.weights
         for column, values in columns.items():
             if len(values) != n:
                 raise ValueError(f"{self.name}: X has {n} rows, but {column} has {len(values)}.")
@@ -80,6 +85,7 @@ class MultiEnvironmentData:
             environments=self.environments[rows],
             identifiers=None if self.identifiers is None else self.identifiers[rows],
             extra={key: values[rows] for key, values in self.extra.items()},
+            weights=None if self.weights is None else self.weights[rows],
         )
 
     def split(self, held_out: Any) -> tuple[MultiEnvironmentData, MultiEnvironmentData]:

@@ -28,10 +28,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
 from eber.estimators.batches import batch_rows, scaled_learning_rate
+from eber.estimators.early_stopping import ENVIRONMENTS, ROWS, VALIDATION, Judge, hold_out
 from eber.estimators.log_probabilities import LogProbabilitiesMixin
 from eber.estimators.members import attributes_of_average
 from eber.estimators.persistence import fitted_attributes, load_estimator, save_estimator
 from eber.estimators.progress import epoch_progress
+from eber.estimators.rows import Rows, checked_weights, training_weights
 from eber.estimators.validation import (
     categories,
     check_batches,
@@ -43,8 +45,9 @@ from eber.estimators.validation import (
     plain,
     warn_of_lost_digits,
 )
+from eber.estimators.warm_start import goes_on, take_weights
 from eber.exceptions import NonFiniteLossError
-from eber.nn.image_extractor import ConvolutionalExtractor
+from eber.nn.image_extractor import convolutional_parts
 from eber.objectives.base import Batch, Objective
 from eber.training import (
     EpochCallback,
@@ -75,6 +78,7 @@ class FitJob(NamedTuple):
     module: nn.Module
     settings: TrainingSettings
     generator: torch.Generator
+    judge: Judge | None = None
 
     @property
     def shape(self) -> tuple[Any, ...]:
@@ -82,7 +86,8 @@ class FitJob(NamedTuple):
         parameters = self.estimator.get_params(deep=False).items()
         fixed = tuple((name, repr(value)) for name, value in sorted(parameters) if name not in FREE_PARAMETERS)
         sizes = [tuple(p.shape) for p in self.module.parameters()]
-        return (type(self.estimator), fixed, tuple(sizes), len(self.data.y), self.n_environments, self.settings)
+        rows = len(self.data.y), self.data.weight is not None
+        return (type(self.estimator), fixed, tuple(sizes), rows, self.n_environments, self.settings)
 
     @property
     def n_environments(self) -> int:
@@ -119,6 +124,7 @@ def train_jobs(jobs: Sequence[FitJob], callback: EpochCallback | None = None) ->
             [job.generator for job in jobs],
             on_epoch if listeners else None,
             [float(job.estimator.weight_decay) for job in jobs],
+            jobs[0].judge,  # of a job that is trained alone
         )
 
 
@@ -127,8 +133,8 @@ class EnvironmentClassifier(
 ):
     """Base of the classifiers. See `EBERClassifier` for the meaning of the shared parameters."""
 
-    # `environments` is asked for by default, so that Pipeline, cross_val_score and GridSearchCV hand it on.
-    __metadata_request__fit = {"environments": True, "callback": True}
+    # These are asked for by default, so that Pipeline, cross_val_score and GridSearchCV hand them on.
+    __metadata_request__fit = {"environments": True, "sample_weight": True, "callback": True}
     _uses_environments = True
     """Whether the objective looks at environments; where not, `fit` takes them and goes on without."""
     _answer_parameters: tuple[str, ...] = ()
@@ -146,6 +152,11 @@ class EnvironmentClassifier(
         "clip_norm": [Interval(Real, 0, None, closed="neither"), None],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "average_decay": [Interval(Real, 0, 1, closed="both"), None],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "early_stopping": ["boolean", StrOptions({ROWS, ENVIRONMENTS})],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "warm_start": ["boolean"],
         "n_members": [Interval(Integral, 1, None, closed="left")],
         "n_threads": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
@@ -153,7 +164,15 @@ class EnvironmentClassifier(
     }
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, *, environments: Any = None, callback: EpochCallback | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        environments: Any = None,
+        sample_weight: Any = None,
+        callback: EpochCallback | None = None,
+    ) -> Self:
         """Fit the classifier.
 
         Parameters
@@ -164,6 +183,9 @@ class EnvironmentClassifier(
         environments : array of shape (n,), optional
             The environment each row came from, strings or numbers. Without it, ERM needs nothing and the other
             methods treat all rows as one environment, with a warning.
+        sample_weight : array of shape (n,), optional
+            How much each row counts, from zero on; only ratios matter. A row of weight zero is left out. What is
+            weighted in each objective: docs/weights.md.
         callback : callable, optional
             Called after each pass over the rows with its number, from 1, and a mapping of the mean loss and each of its
             terms by name, as they go into `history_`. Training ends early when it returns True; what was learned is
@@ -180,11 +202,11 @@ class EnvironmentClassifier(
                 )
             from eber.estimators.many_fits import fit_members  # which imports this module
 
-            fit_members(self, X, y, environments)
+            fit_members(self, X, y, environments, sample_weight)
             return self
         seed = self._draw_seed()
         with isolated_torch(seed, self.n_threads, self._draws_globally) as generator:
-            job = self._begin(X, y, environments, seed, generator)
+            job = self._begin(X, y, environments, seed, generator, sample_weight)
             (outcome,) = train_jobs([job], callback)
         job.complete(outcome)
         return self
@@ -192,7 +214,15 @@ class EnvironmentClassifier(
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
-    def _begin(self, X: Any, y: Any, environments: Any, seed: int, generator: torch.Generator) -> FitJob:
+    def _begin(
+        self,
+        X: Any,
+        y: Any,
+        environments: Any,
+        seed: int,
+        generator: torch.Generator,
+        sample_weight: Any = None,
+    ) -> FitJob:
         """Everything up to the training loop; the estimator itself is not touched."""
         self._check_parameters()
         if y is not None:  # scikit-learn says what is missing
@@ -201,16 +231,27 @@ class EnvironmentClassifier(
         validated = copy.copy(self)
         X = validated._validate_X(X, y=y, reset=True)
         check_classification_targets(y)
-        classes, encoded = distinct(y.ravel())
+        rows = Rows(X, y.ravel(), environments, checked_weights(sample_weight, len(X))).that_count()
+        held = None
+        if self.early_stopping and len(np.unique(rows.y)) > 1:
+            what = ENVIRONMENTS if self.early_stopping == ENVIRONMENTS else ROWS
+            rows, held = hold_out(rows, what, self.validation_fraction, seed, type(self).__name__)
+        classes, encoded = distinct(rows.y)
         if len(classes) < 2:
             only = plain(classes[0])
             raise ValueError(f"y has only one class, {only!r}; a classifier needs rows of at least two classes.")
-        attributes: dict[str, Any] = {"classes_": classes, "input_shape_": tuple(X.shape[1:]), "seed_": seed}
+        attributes: dict[str, Any] = {"classes_": classes, "input_shape_": rows.X.shape[1:], "seed_": seed}
         attributes |= {name: getattr(validated, name) for name in COLUMN_ATTRIBUTES if hasattr(validated, name)}
-        attributes |= self._environment_attributes(environments, encoded, classes)
-        e = attributes.pop("environment_index", np.zeros(len(X), dtype=index_type(1)))
-        data = Batch(torch.from_numpy(X), torch.from_numpy(encoded), torch.from_numpy(e))
-        return self._job(attributes, data, generator)
+        if held is not None and self.early_stopping == ENVIRONMENTS:
+            attributes["validation_environments_"] = np.unique(np.asarray(held.environments))
+        attributes |= self._environment_attributes(rows.environments, encoded, classes)
+        e = attributes.pop("environment_index", np.zeros(len(rows.X), dtype=index_type(1)))
+        weight = training_weights(self.class_weight, classes, encoded, rows.weight)
+        data = Batch(torch.from_numpy(rows.X), torch.from_numpy(encoded), torch.from_numpy(e), weight=weight)
+        job = self._job(attributes, data, generator)
+        if held is None:
+            return job
+        return job._replace(judge=Judge(self, attributes, held, rows, self._first_judged_epoch(len(data.y))))
 
     def _job(self, attributes: dict[str, Any], data: Batch, generator: torch.Generator) -> FitJob:
         """The fit of rows that have been looked at, of which `attributes` says what they are."""
@@ -219,8 +260,10 @@ class EnvironmentClassifier(
         seed = attributes["seed_"]
         module = self._build(attributes, None if self._draws_globally else torch.Generator().manual_seed(seed))
         if self.centre_features:
-            for extractor in _convolutional(module):
+            for extractor in convolutional_parts(module):
                 extractor.centre(data.x)
+        if goes_on(self):
+            take_weights(self, attributes, module)
         settings = self._settings(len(data.y))
         check_batches(module, len(data.y), settings.batch_size)
         return FitJob(self, attributes, data, module, settings, generator)
@@ -229,14 +272,22 @@ class EnvironmentClassifier(
         """Take over what a successful fit has learned."""
         # Inference is in float64: no answer then depends on which rows it was asked together with.
         job.module.double()
-        for extractor in _convolutional(job.module):
+        for extractor in convolutional_parts(job.module):
             extractor.absorb_centre()
+        earlier, steps_before = (self.history_, self.n_steps_) if goes_on(self) else ({}, 0)
         attributes = {
             **job.attributes,
             "module_": job.module,
-            "history_": {name: [epoch[name] for epoch in history] for name in history[0]},
-            "n_steps_": steps_in(len(job.data.y), replace(job.settings, epochs=len(history))),
+            "history_": {
+                name: [*earlier.get(name, ()), *(epoch[name] for epoch in history)]
+                for name in history[0]
+                if name != VALIDATION
+            },
+            "n_steps_": steps_before + steps_in(len(job.data.y), replace(job.settings, epochs=len(history))),
         }
+        if job.judge is not None:
+            attributes["best_epoch_"] = job.judge.best_epoch
+            attributes["validation_history_"] = [epoch[VALIDATION] for epoch in history]
         attributes |= self._finish(job.module, job.data, attributes)
         self._take_over(attributes)
         self._warn()
@@ -325,6 +376,10 @@ class EnvironmentClassifier(
             average_decay=self.average_decay,
         )
 
+    def _first_judged_epoch(self, n_rows: int) -> int:
+        """The first pass whose weights early stopping may keep."""
+        return 1
+
     def _environment_attributes(self, environments: Any, y: NDArray[Any], classes: NDArray[Any]) -> dict[str, Any]:
         """`environments_` and, for training only, `environment_index`."""
         return {}
@@ -349,7 +404,7 @@ class EnvironmentClassifier(
     @property
     def _stackable(self) -> bool:
         """Whether fits of this kind are trained side by side at a gain."""
-        return self.featurizer in ("linear", "mlp")
+        return self.featurizer in ("linear", "mlp") and not self.early_stopping
 
     def _elements(self, job: FitJob) -> int:
         """Size of the largest array of a training step, for one fit."""
@@ -373,7 +428,3 @@ class EnvironmentClassifier(
 
     def _warn(self) -> None:
         """Say what the fit shows."""
-
-
-def _convolutional(module: nn.Module) -> list[ConvolutionalExtractor]:
-    return [part for part in module.modules() if isinstance(part, ConvolutionalExtractor)]

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from eber.estimators.eber_fitting import EBERFitting
 from eber.estimators.explanation import Explanation, observed_environments
 from eber.estimators.members import averaged, fitted_members, side_by_side
+from eber.estimators.rows import ClassWeight
 from eber.estimators.supplied import EnvironmentWeights, checked_posteriors, supplied_weights
 from eber.estimators.validation import index_of
 from eber.exceptions import AdaptationWarning, warn_user
@@ -135,6 +136,22 @@ class EBERClassifier(EBERFitting):
     n_members : int, default=1
         Fits with seeds of their own that are trained side by side and answer together: probabilities are averages over
         members, `transform` has the columns of all. The first member is the fit that a single one would be.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the weights of rows by class (1 for classes that are not named); ``"balanced"`` gives every class the
+        same total weight. Probabilities are then those of a population with such shares (docs/weights.md).
+    early_stopping : bool, "rows" or "environments", default=False
+        Hold out rows of every class and environment (``"rows"``, or True), or whole environments, and end the training
+        when their NLL has not improved for `n_iter_no_change` passes; the weights of the best pass are kept. What is
+        held out is not learned from: an environment that was is not in `environments_`. Epochs before a penalty has its
+        full weight do not count. ``"environments"`` needs three of them. Such fits are trained one by one.
+    validation_fraction : float, default=0.1
+        Share of the rows, or of the environments, that is held out; one environment at least.
+    n_iter_no_change : int, default=10
+        Passes without a better held-out NLL after which training ends.
+    warm_start : bool, default=False
+        Whether a further `fit` goes on from the weights of the last, `epochs` passes more, on rows of the same classes,
+        columns and environments; `history_` and `n_steps_` are of all of them. Adam and annealing start anew, and an
+        integer `random_state` draws what it drew before.
     n_threads : int, default=1
         Torch threads for the fit. Small fits are faster with one.
     random_state : int, RandomState or None, default=None
@@ -151,6 +168,9 @@ class EBERClassifier(EBERFitting):
         environment_loss, tie.
     diagnostics_ : list of `eber.method.diagnostics.Diagnostic`
         Signs of a bad fit; those that are alarming were warned of.
+    best_epoch_, validation_history_, validation_environments_
+        With `early_stopping`: the pass whose weights were kept, from 1, the held-out NLL after each pass, and the
+        environments that were held out.
     latent_dim_ : int
         Dimension of z.
     auto_prediction_ : {"closed_form", "quadrature", "expansion", "expansion_float32", "monte_carlo"}
@@ -233,6 +253,11 @@ class EBERClassifier(EBERFitting):
         clip_norm: float | None = None,
         weight_decay: float = 0.0,
         n_members: int = 1,
+        class_weight: ClassWeight = None,
+        early_stopping: bool | str = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        warm_start: bool = False,
         n_threads: int = 1,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
@@ -266,6 +291,11 @@ class EBERClassifier(EBERFitting):
         self.clip_norm = clip_norm
         self.weight_decay = weight_decay
         self.n_members = n_members
+        self.class_weight = class_weight
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.warm_start = warm_start
         self.n_threads = n_threads
         self.random_state = random_state
         self.verbose = verbose

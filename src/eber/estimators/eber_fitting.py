@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -43,7 +44,7 @@ class EBERFitting(EnvironmentClassifier):
     def _prepare(self, data: Batch, n_environments: int) -> Batch:
         self._check_fit()
         log_weights = supplied_weights(self.training_weights, data.x, n_environments)
-        return data if log_weights is None else Batch(data.x, data.y, data.e, log_weights.float())
+        return data if log_weights is None else replace(data, log_p_e_given_x=log_weights.float())
 
     def _build(self, attributes: dict[str, Any], generator: torch.Generator | None = None) -> nn.Module:
         K, m = len(attributes["classes_"]), len(attributes["environments_"])
@@ -182,8 +183,8 @@ class EBERFitting(EnvironmentClassifier):
 
     def _finish(self, module: nn.Module, data: Batch, attributes: dict[str, Any]) -> dict[str, Any]:
         assert isinstance(module, EBERNetworks)
-        prior = inference.mean_p_e_given_x(module, data.x)
-        found = diagnose(module, data.x, data.y, data.e, self.training_weights == "learned")
+        prior = inference.mean_p_e_given_x(module, data.x, data.weight)
+        found = diagnose(module, data.x, data.y, data.e, self.training_weights == "learned", data.weight)
         return {"environment_prior_": prior / prior.sum(), "diagnostics_": found}
 
     def _finish_average(self, members: Sequence[Self]) -> dict[str, Any]:

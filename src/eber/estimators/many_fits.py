@@ -68,7 +68,7 @@ def fit_many(
         with jobs.noting_errors(i):
             singles[i] = members_to_fit(classifier) if isinstance(classifier, EnvironmentClassifier) else [classifier]
             for single in singles[i]:
-                jobs.begin(i, single, source.X, source.y, source.environments)
+                jobs.begin(i, single, source.X, source.y, source.environments, source.weights)
     jobs.train()
     for i, own in singles.items():
         if len(own) > 1 and errors[i] is None:
@@ -79,38 +79,52 @@ def fit_many(
     return errors
 
 
-def fit_members(classifier: EnvironmentClassifier, X: Any, y: Any, environments: Any) -> None:
+def fit_members(classifier: EnvironmentClassifier, X: Any, y: Any, environments: Any, sample_weight: Any) -> None:
     """Fit a classifier of several members, side by side where they can be."""
     own = members_to_fit(classifier)
     errors: list[Exception | None] = [None]
     jobs = _Jobs(errors, True, lambda position: nullcontext())
     with jobs.noting_errors(0):
         for single in own:
-            jobs.begin(0, single, X, y, environments)
+            jobs.begin(0, single, X, y, environments, sample_weight)
     jobs.train()
     if errors[0] is not None:
         raise errors[0]
     classifier._complete_average(own)
 
 
-def fit_alone(classifier: Any, X: Any, y: Any, environments: Any) -> None:
-    """Fit a classifier of any kind, with `environments` where its fit takes them."""
-    if not takes_environments(classifier):
-        classifier.fit(X, y)
-    elif isinstance(classifier, Pipeline) and not sklearn.get_config()["enable_metadata_routing"]:
-        classifier.fit(X, y, **{f"{classifier.steps[-1][0]}__environments": environments})
-    else:
-        classifier.fit(X, y, environments=environments)
+def fit_alone(classifier: Any, X: Any, y: Any, environments: Any, sample_weight: Any = None) -> None:
+    """Fit a classifier of any kind, with `environments` where its fit takes them, and weights where there are some.
+
+    Of a pipeline it is the last step that gets them.
+    """
+    given = {"environments": environments} if takes(classifier, "environments") else {}
+    if sample_weight is not None:
+        if not takes(classifier, "sample_weight"):
+            raise ValueError(
+                f"Rows have weights, and the fit of {_kind(classifier)} has no place for them (sample_weight): choose "
+                "a classifier that has, or leave the weights out."
+            )
+        given["sample_weight"] = sample_weight
+    if isinstance(classifier, Pipeline) and not sklearn.get_config()["enable_metadata_routing"]:
+        given = {f"{classifier.steps[-1][0]}__{name}": values for name, values in given.items()}
+    classifier.fit(X, y, **given)
 
 
-def takes_environments(classifier: Any) -> bool:
-    """Whether a classifier's fit has a place for `environments`: by name, or in a step of its own that asks for it."""
+def takes(classifier: Any, name: str) -> bool:
+    """Whether a classifier's fit has a place for something of each row: by name, or in a step that asks for it."""
     parameters = inspect.signature(classifier.fit).parameters.values()
-    if any(parameter.name == "environments" for parameter in parameters):
+    if any(parameter.name == name for parameter in parameters):
         return True
     if not any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
         return False
-    return bool(get_routing_for_object(classifier).consumes("fit", ["environments"]))
+    if isinstance(classifier, Pipeline) and name == "sample_weight":  # scikit-learn's own steps do not ask for it
+        return takes(classifier.steps[-1][1], name)
+    return bool(get_routing_for_object(classifier).consumes("fit", [name]))
+
+
+def _kind(classifier: Any) -> str:
+    return type(classifier.steps[-1][1] if isinstance(classifier, Pipeline) else classifier).__name__
 
 
 class _Jobs:
@@ -145,18 +159,18 @@ class _Jobs:
             for i in positions:
                 self._errors[i] = self._errors[i] or error
 
-    def begin(self, i: int, single: Any, X: Any, y: Any, environments: Any) -> None:
+    def begin(self, i: int, single: Any, X: Any, y: Any, environments: Any, sample_weight: Any) -> None:
         """Prepare a fit for the classifier at position i, or carry it out where it is trained alone."""
         if not isinstance(single, EnvironmentClassifier) or not single._stackable:
             with self._within(i):
-                fit_alone(single, X, y, environments)
+                fit_alone(single, X, y, environments, sample_weight)
             return
         single._validate_params()
         seed = single._draw_seed()
         with self._within(i), isolated_torch(seed, single.n_threads) as generator:
-            job = single._begin(X, y, environments, seed, generator)
+            job = single._begin(X, y, environments, seed, generator, sample_weight)
         # Fits of one shape on the same data share their rows, where nothing of their own was added to them.
-        shared = self._rows.setdefault((job.shape, id(X), id(y), id(environments)), job.data)
+        shared = self._rows.setdefault((job.shape, id(X), id(y), id(environments), id(sample_weight)), job.data)
         if job.data.log_p_e_given_x is None and shared.log_p_e_given_x is None:
             job = job._replace(data=shared)
         self._groups[job.shape].append((i, job))

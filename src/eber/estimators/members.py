@@ -33,6 +33,15 @@ def members_to_fit(classifier: Classifier) -> list[Classifier]:
     if classifier.n_members == 1:
         return [classifier]
     shared = check_random_state(classifier.random_state)
+    earlier = getattr(classifier, "members_", []) if classifier.warm_start else []
+    if len(earlier) == classifier.n_members:
+        settings = {**classifier.get_params(deep=False), "n_members": 1, "random_state": shared}
+        return [copy.copy(member).set_params(**settings) for member in earlier]
+    if earlier or (classifier.warm_start and hasattr(classifier, "module_")):
+        raise ValueError(
+            f"warm_start goes on from a fit of {max(len(earlier), 1)}, but n_members is {classifier.n_members}: leave "
+            "it as it was, or set warm_start=False."
+        )
     return [clone(classifier).set_params(n_members=1, random_state=shared) for _ in range(classifier.n_members)]
 
 
@@ -40,9 +49,10 @@ def attributes_of_average(members: Sequence[EnvironmentClassifier]) -> dict[str,
     """What an average has learned, from its fitted members."""
     first = members[0]
     histories = [member.history_ for member in members]
+    passes = min(len(history["loss"]) for history in histories)  # of those that stopped early, as far as all went
     return {
         **{name: getattr(first, name) for name in COMMON_ATTRIBUTES if hasattr(first, name)},
-        "history_": {name: np.mean([h[name] for h in histories], 0).tolist() for name in histories[0]},
+        "history_": {name: np.mean([h[name][:passes] for h in histories], 0).tolist() for name in histories[0]},
         "members_": list(members),
     }
 

@@ -296,6 +296,8 @@ def _parameter_to_json(key: str, value: Any) -> Any:
         return {"callable": value.name if isinstance(value, _Missing) else f"{module}.{name}"}
     if isinstance(value, np.random.RandomState):
         return None  # a generator in some state is no setting; the seed it gave is among the attributes
+    if isinstance(value, dict):  # of classes, whose names need not be text
+        return {"mapping": [[to_json(name, key), to_json(item, key)] for name, item in value.items()]}
     return to_json(value, key)
 
 
@@ -304,7 +306,9 @@ def _parameters_from_json(
 ) -> dict[str, Any]:
     parameters = {key: from_json(value) for key, value in entries.items()}
     for key, value in parameters.items():
-        if isinstance(value, dict) and "callable" in value:
+        if isinstance(value, dict) and set(value) == {"mapping"}:
+            parameters[key] = dict(value["mapping"])
+        elif isinstance(value, dict) and "callable" in value:
             if key != "featurizer":
                 parameters[key] = _Missing(key, value["callable"])
             elif featurizer is not None:

@@ -5,6 +5,7 @@ Each function returns an unfitted scikit-learn classifier. XGBoost and LightGBM 
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from importlib import import_module
 from typing import Any, Self
@@ -17,6 +18,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
+
+from eber.estimators.rows import checked_weights
 
 MAX_ROUNDS = 1000
 """Of boosting; stopping early ends it long before on tables of moderate size."""
@@ -108,9 +111,16 @@ class StoppedEarly(ClassifierMixin, BaseEstimator):
         self.fit_options = fit_options
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit on nine tenths of the rows, and stop by the rest; on all rows where a class has too few to hold out."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit on nine tenths of the rows, and stop by the rest; on all rows where a class has too few to hold out.
+
+        With weights, the rows that are stopped by have theirs, too; rows of weight zero are left out.
+        """
         check_classification_targets(y)
+        weight = checked_weights(sample_weight, len(y))
+        if weight is not None:
+            counted = np.flatnonzero(weight)
+            X, y, weight = _rows(X, counted), np.asarray(y)[counted], weight[counted]
         encoder = LabelEncoder()
         index = encoder.fit_transform(np.asarray(y))
         counts = np.bincount(index)
@@ -127,7 +137,8 @@ class StoppedEarly(ClassifierMixin, BaseEstimator):
         with warnings.catch_warnings():
             # LightGBM from 4.7 on has another name for it, which earlier versions and XGBoost do not know.
             warnings.filterwarnings("ignore", message="The argument 'eval_set' is deprecated")
-            boosting.fit(_rows(X, rest), index[rest], eval_set=validation, **(self.fit_options or {}))
+            options = {**(self.fit_options or {}), **_weight_options(boosting, weight, rest, held_out)}
+            boosting.fit(_rows(X, rest), index[rest], eval_set=validation, **options)
         self.classes_, self.boosting_ = encoder.classes_, boosting
         return self
 
@@ -140,6 +151,16 @@ class StoppedEarly(ClassifierMixin, BaseEstimator):
         """The most probable class of each row."""
         predicted: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(1)]
         return predicted
+
+
+def _weight_options(
+    boosting: Any, weight: NDArray[np.float64] | None, rest: NDArray[np.int64], held_out: NDArray[np.int64]
+) -> dict[str, Any]:
+    """Weights of both kinds of rows by the names that a package has for them."""
+    if weight is None:
+        return {}
+    of_held_out = {"sample_weight_eval_set", "eval_sample_weight"} & set(inspect.signature(boosting.fit).parameters)
+    return {"sample_weight": weight[rest], **{name: [weight[held_out]] for name in of_held_out}}
 
 
 def _rows(X: Any, rows: NDArray[np.int64]) -> Any:

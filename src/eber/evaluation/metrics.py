@@ -1,4 +1,8 @@
-"""How good predicted probabilities are: every metric takes labels, probabilities and the classes of their columns."""
+"""How good predicted probabilities are: every metric takes labels, probabilities and the classes of their columns.
+
+Each may be given weights of the rows, of which only ratios matter: a mean is then weighted, an area is that of weighted
+rates, and a row of weight zero is not there.
+"""
 
 from __future__ import annotations
 
@@ -85,17 +89,21 @@ class Metric(Quantity):
     Parameters
     ----------
     function : callable
-        (y_true of shape (n,), proba of shape (n, K), classes of shape (K,)) -> float.
+        (y_true of shape (n,), proba of shape (n, K), classes of shape (K,), weights of shape (n,) or None) -> float.
     """
 
-    function: Callable[[ArrayLike, ArrayLike, ArrayLike], float]
+    function: Callable[[ArrayLike, ArrayLike, ArrayLike, ArrayLike | None], float]
 
-    def __call__(self, y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike) -> float:
+    def __call__(
+        self, y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike, weights: ArrayLike | None = None
+    ) -> float:
         """Compute it."""
-        return self.function(y_true, proba, classes)
+        return self.function(y_true, proba, classes, weights)
 
 
-def negative_log_likelihood(y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike) -> float:
+def negative_log_likelihood(
+    y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike, weights: ArrayLike | None = None
+) -> float:
     """Mean of −log p(y|x).
 
     Probabilities are clipped to [ε, 1 − ε] with ε = 2.2e-16 (the precision of float64), as in scikit-learn, so that one
@@ -103,54 +111,54 @@ def negative_log_likelihood(y_true: ArrayLike, proba: ArrayLike, classes: ArrayL
     """
     from sklearn.metrics import log_loss
 
-    index, p = _check(y_true, proba, classes)
-    return float(log_loss(index, p, labels=np.arange(p.shape[1])))
+    index, p, w = _check(y_true, proba, classes, weights)
+    return float(log_loss(index, p, labels=np.arange(p.shape[1]), sample_weight=w))
 
 
-def accuracy(y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike) -> float:
+def accuracy(y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike, weights: ArrayLike | None = None) -> float:
     """Share of rows whose most probable class is the true one; the first class wins a tie."""
-    index, p = _check(y_true, proba, classes)
-    return float(np.mean(p.argmax(axis=1) == index))
+    index, p, w = _check(y_true, proba, classes, weights)
+    return float(np.average(p.argmax(axis=1) == index, weights=w))
 
 
-def brier_score(y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike) -> float:
+def brier_score(y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike, weights: ArrayLike | None = None) -> float:
     """Mean squared error of the probabilities.
 
     For two classes that of p(y=1|x), in [0, 1]; for more, summed over classes, in [0, 2]: scikit-learn's convention.
     """
-    index, p = _check(y_true, proba, classes)
+    index, p, w = _check(y_true, proba, classes, weights)
     squared = (p - np.eye(p.shape[1])[index]) ** 2  # (n, K)
-    return float(squared.sum(axis=1).mean() / (2 if p.shape[1] == 2 else 1))
+    return float(np.average(squared.sum(axis=1), weights=w) / (2 if p.shape[1] == 2 else 1))
 
 
-def auroc(y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike) -> float:
+def auroc(y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike, weights: ArrayLike | None = None) -> float:
     """Area under the ROC curve; for more than two classes the mean over one-against-rest curves.
 
     NaN where it is not defined: when the rows are all of one class, or, for more than two, when a class is missing.
     """
     from sklearn.metrics import roc_auc_score
 
-    index, p = _check(y_true, proba, classes)
+    index, p, w = _check(y_true, proba, classes, weights)
     present = np.unique(index)
     if len(present) < p.shape[1]:
         return math.nan
     if p.shape[1] == 2:
-        return float(roc_auc_score(index, p[:, 1]))
-    return float(roc_auc_score(index, p, multi_class="ovr"))
+        return float(roc_auc_score(index, p[:, 1], sample_weight=w))
+    return float(roc_auc_score(index, p, multi_class="ovr", sample_weight=w))
 
 
-def auprc(y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike) -> float:
+def auprc(y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike, weights: ArrayLike | None = None) -> float:
     """Average precision of the second class; for more than two classes the mean over one-against-rest.
 
     NaN where it is not defined: when a class whose precision is asked for has no row.
     """
     from sklearn.metrics import average_precision_score
 
-    index, p = _check(y_true, proba, classes)
+    index, p, w = _check(y_true, proba, classes, weights)
     wanted = [1] if p.shape[1] == 2 else list(range(p.shape[1]))
     if not np.isin(wanted, index).all():
         return math.nan
-    return float(np.mean([average_precision_score(index == k, p[:, k]) for k in wanted]))
+    return float(np.mean([average_precision_score(index == k, p[:, k], sample_weight=w) for k in wanted]))
 
 
 @dataclass(frozen=True)
@@ -160,14 +168,14 @@ class Reliability:
     Parameters
     ----------
     count : array of shape (bins,)
-        Rows in each bin.
+        Rows in each bin; their summed weight, where they have weights.
     promised : array of shape (bins,)
         Mean predicted probability; NaN in an empty bin.
     observed : array of shape (bins,)
         How often the event happened; NaN in an empty bin.
     """
 
-    count: NDArray[np.int64]
+    count: NDArray[np.int64] | NDArray[np.float64]
     promised: NDArray[np.float64]
     observed: NDArray[np.float64]
 
@@ -183,29 +191,39 @@ class Reliability:
         return low, high
 
 
-def reliability(y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike, bins: int = ECE_BINS) -> Reliability:
+def reliability(
+    y_true: ArrayLike,
+    proba: ArrayLike,
+    classes: ArrayLike,
+    bins: int = ECE_BINS,
+    weights: ArrayLike | None = None,
+) -> Reliability:
     """Calibration curve over bins of equal width, closed below; the last bin is closed above as well.
 
     Two classes: p(y=1|x) over [0, 1] against how often y = 1, "equally spaced probability bins" as the paper has it.
     This also sees errors that the confidence of the predicted class hides, where p = 0.2 and p = 0.8 share a bin.
     More classes: confidence of the predicted class against how often it is right.
     """
-    index, p = _check(y_true, proba, classes)
+    index, p, w = _check(y_true, proba, classes, weights)
     if p.shape[1] == 2:
         probability, event = p[:, 1], index == 1
     else:
         probability, event = p.max(axis=1), p.argmax(axis=1) == index
     which = np.minimum((probability * bins).astype(np.int64), bins - 1)
-    count = np.bincount(which, minlength=bins)
+    count = np.bincount(which, weights=w, minlength=bins)
     filled = np.where(count == 0, np.nan, count)
-    promised = np.bincount(which, weights=probability, minlength=bins) / filled
-    observed = np.bincount(which, weights=event, minlength=bins) / filled
+    promised, observed = (
+        np.bincount(which, weights=values if w is None else values * w, minlength=bins) / filled
+        for values in (probability, event)
+    )
     return Reliability(count, promised, observed)
 
 
-def expected_calibration_error(y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike) -> float:
+def expected_calibration_error(
+    y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike, weights: ArrayLike | None = None
+) -> float:
     """Mean over rows of |observed − promised| in the row's bin, with ten bins as :func:`reliability` cuts them."""
-    curve = reliability(y_true, proba, classes)
+    curve = reliability(y_true, proba, classes, weights=weights)
     return float(np.nansum(curve.count * np.abs(curve.observed - curve.promised)) / curve.count.sum())
 
 
@@ -278,7 +296,13 @@ def find_metric(name: str) -> Metric:
     return METRICS[name]
 
 
-def score(y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike, names: Iterable[str]) -> dict[str, float]:
+def score(
+    y_true: ArrayLike,
+    proba: ArrayLike,
+    classes: ArrayLike,
+    names: Iterable[str],
+    weights: ArrayLike | None = None,
+) -> dict[str, float]:
     """Several metrics of the same predictions.
 
     Parameters
@@ -291,17 +315,24 @@ def score(y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike, names: Iterab
         The class of each column, as a classifier's `classes_`.
     names : iterable of str
         Keys of `METRICS`.
+    weights : array of shape (n,), optional
+        How much each row counts.
 
     Returns
     -------
     dict
         Name to value, in the order of `names`.
     """
-    return {name: find_metric(name)(y_true, proba, classes) for name in names}
+    return {name: find_metric(name)(y_true, proba, classes, weights) for name in names}
 
 
-def _check(y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Column of each row's true class, and the probabilities in float64 with rows that sum to one exactly."""
+def _check(
+    y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike, weights: ArrayLike | None
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64] | None]:
+    """Column of each row's true class, and the probabilities in float64 with rows that sum to one exactly.
+
+    Of rows that have weights, those above zero, with their weights.
+    """
     y: NDArray[Any] = np.asarray(y_true)
     p: NDArray[np.float64] = np.asarray(proba, dtype=np.float64)
     names: NDArray[Any] = np.asarray(classes)
@@ -324,4 +355,10 @@ def _check(y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike) -> tuple[NDA
     if unknown.any():
         row = int(unknown.argmax())
         raise ValueError(f"Row {row} has label {y[row]!r}, which is not among the classes {names.tolist()}.")
-    return hits.argmax(axis=1), p / p.sum(axis=1, keepdims=True)
+    index, p = hits.argmax(axis=1), p / p.sum(axis=1, keepdims=True)
+    if weights is None:
+        return index, p, None
+    w = np.asarray(weights, dtype=np.float64)
+    if w.shape != y.shape or not np.isfinite(w).all() or (w < 0).any() or not w.any():
+        raise ValueError(f"Weights must be {len(y)} numbers from zero on, not all of them zero.")
+    return index[w > 0], p[w > 0], w[w > 0]

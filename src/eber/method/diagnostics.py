@@ -98,15 +98,20 @@ def best_temperature(log_p: NDArray[np.float64], e: NDArray[np.int64]) -> tuple[
     return math.exp(found.x), cross_entropy(0.0) - float(found.fun)
 
 
-def diagnose(module: EBERNetworks, x: Tensor, y: Tensor, e: Tensor, learned_weights: bool) -> list[Diagnostic]:
+def diagnose(
+    module: EBERNetworks, x: Tensor, y: Tensor, e: Tensor, learned_weights: bool, weight: Tensor | None = None
+) -> list[Diagnostic]:
     """Diagnostics of a fitted model on at most `MAX_ROWS` of its training rows, worked out in float64.
 
     Those of p(e|x) are left out when there is one environment or when the weights were supplied; those of the
-    components when the posteriors were.
+    components when the posteriors were. Rows with weights, (n,), are looked at as often as they weigh.
     """
     outputs = 2 * module.latent_dim * module.n_classes * module.n_environments
     n_rows = min(MAX_ROWS, max(MIN_ROWS, MAX_ELEMENTS // outputs))
-    if len(x) > n_rows:
+    if weight is not None:
+        rows = rows_by_weight(weight, n_rows)
+        x, y, e = x[rows], y[rows], e[rows]
+    elif len(x) > n_rows:
         rows = torch.linspace(0, len(x) - 1, n_rows).long()
         x, y, e = x[rows], y[rows], e[rows]
     x, y, e = x.double(), y.long(), e.long()
@@ -120,6 +125,13 @@ def diagnose(module: EBERNetworks, x: Tensor, y: Tensor, e: Tensor, learned_weig
         if module.g is not None:
             found += _component_signs(module, in_chunks(module.g, x, module.g), y, weights.argmax(0))
     return found
+
+
+def rows_by_weight(weight: Tensor, n_rows: int) -> Tensor:
+    """So many rows at even steps of their summed weight, (n,) -> (n_rows,): each about as often as it weighs."""
+    reached = weight.double().cumsum(0)
+    steps = (torch.arange(n_rows, dtype=torch.float64) + 0.5) / n_rows * reached[-1]
+    return torch.searchsorted(reached, steps).clamp_(max=len(weight) - 1)
 
 
 def _environment_signs(log_p: NDArray[np.float64], e: NDArray[np.int64]) -> list[Diagnostic]:

@@ -50,15 +50,19 @@ def in_chunks(function: Callable[[Tensor], Tensor], x: Tensor, network: Conditio
     return torch.cat([function(x[rows]) for rows in row_chunks(len(x), widest_layer(network, x[:1]))], -1)
 
 
-def mean_p_e_given_x(module: EBERNetworks, x: Tensor) -> NDArray[np.float64]:
-    """The mean of p(e|x) over n rows, (m,), in float64; only as many rows at a time are converted as are looked at."""
+def mean_p_e_given_x(module: EBERNetworks, x: Tensor, weight: Tensor | None = None) -> NDArray[np.float64]:
+    """The mean of p(e|x) over n rows, (m,), in float64; only as many rows at a time are converted as are looked at.
+
+    With weights of the rows, (n,) of mean one, the weighted mean.
+    """
     total = np.zeros(module.n_environments)
     size = max(1, MEAN_ELEMENTS // max(module.n_environments, x[0].numel()))
     with torch.no_grad():
         for start in range(0, len(x), size):
             rows = x[start : start + size].double()
-            mean = in_chunks(module.log_p_e_given_x, rows, module.h).exp().mean(1).numpy()
-            total += mean * (len(rows) / len(x))
+            p = in_chunks(module.log_p_e_given_x, rows, module.h).exp()  # (m, rows)
+            mean = p.mean(1) if weight is None else (p * weight[start : start + size]).mean(1)
+            total += mean.numpy() * (len(rows) / len(x))
     return total
 
 

@@ -79,9 +79,9 @@ class Method:
     @property
     def takes_environments(self) -> bool:
         """Whether its fit is told which environment each row came from."""
-        from eber.estimators.many_fits import takes_environments
+        from eber.estimators.many_fits import takes
 
-        return takes_environments(self.build())
+        return takes(self.build(), "environments")
 
     def build(self, **settings: Any) -> Any:
         """An unfitted classifier, with those of the settings that are meant for it.

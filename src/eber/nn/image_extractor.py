@@ -85,9 +85,20 @@ class ConvolutionalExtractor(nn.Module):
         linear.bias.sub_(linear.weight @ flatten.centre)
         flatten.centre.zero_()
 
+    @torch.no_grad()
+    def expect_centre(self) -> None:
+        """The reverse: the same function as with a centre of zero, once a centre is set."""
+        flatten, linear = self._last
+        linear.bias.add_(linear.weight @ flatten.centre)
+
     @property
     def _last(self) -> tuple[CentredFlatten, nn.Linear]:
         flatten, linear = self.layers[-3], self.layers[-2]
         assert isinstance(flatten, CentredFlatten)
         assert isinstance(linear, nn.Linear)
         return flatten, linear
+
+
+def convolutional_parts(module: nn.Module) -> list[ConvolutionalExtractor]:
+    """The extractors of images in a module."""
+    return [part for part in module.modules() if isinstance(part, ConvolutionalExtractor)]

@@ -24,17 +24,30 @@ class Batch:
     e : (B,) int64, index of the observed environment
     log_p_e_given_x : (m, B) or None
         Environment weights supplied in place of h.
+    weight : (B,) or None
+        How much each row counts; the mean over the whole table is one. None: all alike.
     """
 
     x: Tensor
     y: Tensor
     e: Tensor
     log_p_e_given_x: Tensor | None = None
+    weight: Tensor | None = None
 
     def of_model(self, s: int) -> Batch:
         """The rows of one of the S models."""
-        weights = self.log_p_e_given_x
-        return Batch(self.x[s], self.y[s], self.e[s], None if weights is None else weights[s])
+        log_p_e, weight = self.log_p_e_given_x, self.weight
+        return Batch(
+            self.x[s],
+            self.y[s],
+            self.e[s],
+            None if log_p_e is None else log_p_e[s],
+            None if weight is None else weight[s],
+        )
+
+    def mean(self, values: Tensor) -> Tensor:
+        """Mean over rows, (..., B) -> (...): sum_i w_i v_i / B, whose mean over batches is that over the table."""
+        return values.mean(-1) if self.weight is None else (self.weight * values).mean(-1)
 
 
 @dataclass(frozen=True)
@@ -112,14 +125,32 @@ class PenaltySchedule:
         return like.new_tensor(weights)
 
 
-def environment_averages(e: Tensor, n_environments: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+def environment_averages(
+    e: Tensor, n_environments: int, dtype: torch.dtype, weight: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """Averages over the environments of a batch: (S, m, B), whose row j averages the rows of environment j, and counts.
 
-    The row of an environment that is missing from the batch is zero, and so is its count, (S, m).
+    The row of an environment that is missing from the batch is zero, and so is its count, (S, m). With weights, (S, B),
+    averages are weighted, rows of weight zero are missing, and the count is Kish's effective number of rows,
+    (sum w)^2 / sum w^2: it is one where a single row counts, and does not depend on the weights' scale.
     """
     member = (e[:, None] == torch.arange(n_environments)[:, None]).to(dtype)  # (S, m, B)
-    counts = member.sum(2)
-    return member / counts.clamp(min=1)[:, :, None], counts
+    if weight is None:
+        counts = member.sum(2)
+        return member / counts.clamp(min=1)[:, :, None], counts
+    member = member * weight[:, None]
+    total = member.sum(2)
+    return member / one_for_zero(total)[:, :, None], total.square() / one_for_zero(member.square().sum(2))
+
+
+def one_for_zero(total: Tensor) -> Tensor:
+    """A sum of weights to divide by, with one where it is zero, and so is what is divided."""
+    return torch.where(total > 0, total, 1.0)
+
+
+def degrees_of_freedom(counts: Tensor) -> Tensor:
+    """n - 1 of n rows, or of their effective number, which a variance is divided by; one where there is no variance."""
+    return torch.where(counts > 1, counts - 1, 1.0)
 
 
 def mean_where(values: Tensor, present: Tensor) -> Tensor:
@@ -135,7 +166,7 @@ class EnvironmentRisks(NamedTuple):
     risks : (S, m), R_e, the mean of -log p(y|x) over the rows of environment e; zero where it is missing
     present : (S, m), one where environment e has rows in the batch, zero where it has none
     average : (S, m, B), whose row e averages the rows of environment e
-    counts : (S, m), rows of each environment
+    counts : (S, m), rows of each environment, or their effective number (`environment_averages`)
     """
 
     risks: Tensor
@@ -151,7 +182,7 @@ class EnvironmentRisks(NamedTuple):
 
 def environment_risks(logits: Tensor, batch: Batch, n_environments: int) -> EnvironmentRisks:
     """The risk of each environment, from logits (S, B, K)."""
-    average, counts = environment_averages(batch.e, n_environments, logits.dtype)
+    average, counts = environment_averages(batch.e, n_environments, logits.dtype, batch.weight)
     risks = torch.bmm(average, row_losses(logits, batch.y)[:, :, None])[:, :, 0]
     return EnvironmentRisks(risks, (counts > 0).to(logits.dtype), average, counts)
 

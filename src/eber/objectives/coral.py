@@ -18,7 +18,14 @@ from torch import Tensor
 
 from eber.nn.networks import classify
 from eber.nn.stack import ModuleStack
-from eber.objectives.base import Batch, LossTerms, PenaltySchedule, centred_within, environment_risks
+from eber.objectives.base import (
+    Batch,
+    LossTerms,
+    PenaltySchedule,
+    centred_within,
+    degrees_of_freedom,
+    environment_risks,
+)
 
 
 def mean_squared_difference(values: Tensor, present: Tensor) -> Tensor:
@@ -35,8 +42,8 @@ def coral_penalty(representation: Tensor, average: Tensor, counts: Tensor, e: Te
     """Mean over pairs of environments of the differences of means and of covariances, (S,)."""
     means, centred = centred_within(representation, average, e)
     present, several = ((counts > least).to(representation.dtype) for least in (0, 1))
-    bessel = average * (counts / (counts - 1).clamp(min=1))[:, :, None]  # (S, m, B): 1 / (n_e - 1) for its rows
-    weighted = bessel[:, :, :, None] * centred[:, None]  # (S, m, B, R)
+    unbiased = average * (counts / degrees_of_freedom(counts))[:, :, None]  # (S, m, B): 1 / (n_e - 1) for its rows
+    weighted = unbiased[:, :, :, None] * centred[:, None]  # (S, m, B, R)
     covariances = torch.matmul(weighted.mT, centred[:, None])  # (S, m, R, R)
     return mean_squared_difference(means, present) + mean_squared_difference(covariances.flatten(2), several)
 

@@ -88,7 +88,7 @@ class EBERObjective:
         coupled = observed if self.reading == "algorithm" else p_e_given_xy
 
         def average(weight: Tensor, values: Tensor) -> Tensor:
-            return (weight * values).sum(0).mean()
+            return batch.mean((weight * values).sum(0))
 
         likelihood, kl = average(inner, t.likelihood), average(inner, t.kl)
         if self.reading == "collapsed":
@@ -101,7 +101,7 @@ class EBERObjective:
             else:
                 prior_coupling = average(coupled, t.prior_coupling)
         tie = average(observed, t.likelihood - t.kl)
-        environment_loss = -log_p_observed.mean()
+        environment_loss = -batch.mean(log_p_observed)
 
         loss = -(likelihood - kl + posterior_coupling - prior_coupling) + self.env_loss_weight * environment_loss
         if self.reading in ("stratified", "algorithm"):

@@ -68,11 +68,15 @@ class SuppliedEBERObjective:
         observed = F.one_hot(batch.e, module.n_environments).to(like)
 
         def average(weight: Tensor, values: Tensor) -> Tensor:
-            return (weight * values).sum(1).mean()
+            return batch.mean((weight * values).sum(1))
 
         stratified = (likelihood, kl, posterior_coupling, prior_coupling)
         terms = [average(p_e_given_xy, term) for term in stratified]
-        environment_loss, tie = F.nll_loss(log_h.T, batch.e), average(observed, likelihood - kl)
+        if batch.weight is None:
+            environment_loss = F.nll_loss(log_h.T, batch.e)
+        else:
+            environment_loss = batch.mean(F.nll_loss(log_h.T, batch.e, reduction="none"))
+        tie = average(observed, likelihood - kl)
         bound = terms[0] - terms[1] + terms[2] - terms[3]
         loss = -bound - self.tie_weight * tie + self.env_loss_weight * environment_loss
         values = (*terms, environment_loss, tie)

@@ -17,5 +17,5 @@ class ERMObjective:
     def __call__(self, stack: ModuleStack, batch: Batch, step: int, generators: Sequence[torch.Generator]) -> LossTerms:
         """See `Objective`."""
         _, logits = classify(stack, batch.x)
-        loss = row_losses(logits, batch.y).mean(1)
+        loss = batch.mean(row_losses(logits, batch.y))
         return LossTerms.from_tensors(stack, loss, risk=loss)

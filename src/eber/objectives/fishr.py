@@ -26,7 +26,7 @@ AVERAGES = ("discounted_sum", "exponential")
 
 
 def gradient_variances(
-    representation: Tensor, logits: Tensor, y: Tensor, e: Tensor, n_environments: int
+    representation: Tensor, logits: Tensor, batch: Batch, n_environments: int
 ) -> tuple[Tensor, Tensor]:
     """Population variance of the classifier's per-row gradients within each environment.
 
@@ -35,8 +35,8 @@ def gradient_variances(
     present : (S, m), one for the environments with at least two rows in the batch, zero for the others
     variances : (S, m, K·R + K), meaningless where an environment is not present
     """
-    average, counts = environment_averages(e, n_environments, logits.dtype)
-    residual = torch.softmax(logits, 2) - F.one_hot(y, logits.shape[2])  # (S, B, K)
+    average, counts = environment_averages(batch.e, n_environments, logits.dtype, batch.weight)
+    residual = torch.softmax(logits, 2) - F.one_hot(batch.y, logits.shape[2])  # (S, B, K)
     outer = residual[:, :, :, None] * representation[:, :, None]  # (S, B, K, R)
     gradients = torch.cat([outer.flatten(2), residual], 2)  # (S, B, K·R + K)
     first = torch.bmm(average, gradients)
@@ -67,8 +67,8 @@ class FishrObjective:
     def __call__(self, stack: ModuleStack, batch: Batch, step: int, generators: Sequence[torch.Generator]) -> LossTerms:
         """See `Objective`."""
         representation, logits = classify(stack, batch.x)
-        risk = row_losses(logits, batch.y).mean(1)
-        penalty = self.penalty(*gradient_variances(representation, logits, batch.y, batch.e, self.n_environments))
+        risk = batch.mean(row_losses(logits, batch.y))
+        penalty = self.penalty(*gradient_variances(representation, logits, batch, self.n_environments))
         return LossTerms.from_tensors(stack, risk + self.schedule.at(step, risk) * penalty, risk=risk, penalty=penalty)
 
     def penalty(self, present: Tensor, variances: Tensor) -> Tensor:

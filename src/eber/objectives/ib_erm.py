@@ -17,14 +17,22 @@ from torch import Tensor
 
 from eber.nn.networks import classify
 from eber.nn.stack import ModuleStack
-from eber.objectives.base import Batch, LossTerms, PenaltySchedule, centred_within, environment_risks, mean_where
+from eber.objectives.base import (
+    Batch,
+    LossTerms,
+    PenaltySchedule,
+    centred_within,
+    degrees_of_freedom,
+    environment_risks,
+    mean_where,
+)
 
 
 def bottleneck_penalty(representation: Tensor, average: Tensor, counts: Tensor, e: Tensor) -> Tensor:
     """Mean over environments and features of the features' variance, (S,); zero where no environment has two rows."""
     _, centred = centred_within(representation, average, e)
     squares = torch.bmm(average, centred.square().mean(2, keepdim=True))[:, :, 0]  # (S, m)
-    variances = squares * counts / (counts - 1).clamp(min=1)
+    variances = squares * counts / degrees_of_freedom(counts)
     return mean_where(variances, (counts > 1).to(representation.dtype))
 
 

@@ -30,7 +30,7 @@ class IBIRMObjective:
         representation, logits = classify(stack, batch.x)
         found = environment_risks(logits, batch, self.n_environments)
         risk = found.mean
-        penalty = irm_penalty(logits, batch.y, batch.e, self.n_environments)
+        penalty = irm_penalty(logits, batch, self.n_environments)
         bottleneck = bottleneck_penalty(representation, found.average, found.counts, batch.e)
         loss = risk + self.schedule.at(step, risk) * penalty + self.bottleneck.at(step, risk) * bottleneck
         return LossTerms.from_tensors(stack, loss, risk=risk, penalty=penalty, bottleneck=bottleneck)

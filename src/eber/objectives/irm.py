@@ -26,20 +26,27 @@ from eber.objectives.base import (
     mean_where,
 )
 
+LEAST_WEIGHT = 1e-30
+"""Of half an environment in a batch: below it there is none, and what is divided by it is zero."""
 
-def irm_penalty(logits: Tensor, y: Tensor, e: Tensor, n_environments: int) -> Tensor:
+
+def irm_penalty(logits: Tensor, batch: Batch, n_environments: int) -> Tensor:
     """Mean over environments of the product of the two half-batch gradients, (S,).
 
     An environment with a single row in the batch has no odd half and enters neither the sum nor the count; a batch
-    in which no environment has two rows has penalty zero.
+    in which no environment has two rows has penalty zero. A weighted row is in one half as a whole, since the halves
+    have to be independent of each other.
     """
-    average, counts = environment_averages(e, n_environments, logits.dtype)
-    residual = torch.softmax(logits, 2) - F.one_hot(y, logits.shape[2])
+    average, counts = environment_averages(batch.e, n_environments, logits.dtype, batch.weight)
+    residual = torch.softmax(logits, 2) - F.one_hot(batch.y, logits.shape[2])
     slope = (residual * logits).sum(2)[:, :, None]  # (S, B, 1)
     member = (average > 0).to(logits.dtype)  # (S, m, B)
     odd = (member.cumsum(2) - 1) % 2 * member  # position of a row within its environment, modulo 2
     even = member - odd
-    first, second = (torch.bmm(half, slope)[:, :, 0] / half.sum(2).clamp(min=1) for half in (even, odd))  # (S, m)
+    halves, least = (even, odd), 1.0
+    if batch.weight is not None:
+        halves, least = (even * batch.weight[:, None], odd * batch.weight[:, None]), LEAST_WEIGHT
+    first, second = (torch.bmm(half, slope)[:, :, 0] / half.sum(2).clamp(min=least) for half in halves)  # (S, m)
     return mean_where(first * second, (counts > 1).to(logits.dtype))
 
 
@@ -53,5 +60,5 @@ class IRMObjective:
         """See `Objective`."""
         _, logits = classify(stack, batch.x)
         risk = environment_risks(logits, batch, self.n_environments).mean
-        penalty = irm_penalty(logits, batch.y, batch.e, self.n_environments)
+        penalty = irm_penalty(logits, batch, self.n_environments)
         return LossTerms.from_tensors(stack, risk + self.schedule.at(step, risk) * penalty, risk=risk, penalty=penalty)

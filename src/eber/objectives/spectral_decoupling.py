@@ -26,5 +26,6 @@ class SDObjective:
     def __call__(self, stack: ModuleStack, batch: Batch, step: int, generators: Sequence[torch.Generator]) -> LossTerms:
         """See `Objective`."""
         _, logits = classify(stack, batch.x)
-        risk, penalty = row_losses(logits, batch.y).mean(1), logits.square().mean((1, 2))
+        risk, squares = batch.mean(row_losses(logits, batch.y)), logits.square()
+        penalty = squares.mean((1, 2)) if batch.weight is None else batch.mean(squares.mean(2))
         return LossTerms.from_tensors(stack, risk + self.schedule.at(step, risk) * penalty, risk=risk, penalty=penalty)

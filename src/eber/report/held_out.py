@@ -29,13 +29,22 @@ class HeldOut:
     summary: ComparisonSummary
 
     def predictions(self, method: str, fold: str) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
-        """For each seed, the column of each row's class (n,) and the probabilities (n, K)."""
+        """For each seed, the column of each row's class (n,) and the probabilities (n, K).
+
+        Rows that have weights are there as often as they weigh: n of them at even steps of the summed weight.
+        """
         found = []
         for seed in self.results.seeds(method, fold):
             arrays = self.results.arrays(method, seed, fold)
             proba = arrays["proba"].astype(np.float64)
             # Kept in single precision, in which they sum to one only nearly.
-            found.append((arrays["label"], proba / proba.sum(axis=1, keepdims=True)))
+            label, proba = arrays["label"], proba / proba.sum(axis=1, keepdims=True)
+            if "row_weights" in arrays:
+                reached = np.cumsum(arrays["row_weights"], dtype=np.float64)
+                steps = (np.arange(len(label)) + 0.5) / len(label) * reached[-1]
+                rows = np.minimum(np.searchsorted(reached, steps), len(label) - 1)
+                label, proba = label[rows], proba[rows]
+            found.append((label, proba))
         return found
 
     def pooled(self, method: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

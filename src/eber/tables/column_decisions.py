@@ -98,7 +98,7 @@ def find_schema(
     positive : str
         The positive one of two classes.
     """
-    require_columns(file, [*drop, *(features or ()), *choices.columns])
+    require_columns(file, [*drop, *(features or ()), *choices.columns, *choices.no_features])
     choices.require_sense(label, environment, drop, features)
     for name in (label, environment):
         if features is not None and name in features:
@@ -106,7 +106,7 @@ def find_schema(
     signs = columns_of_signs(table)
     decided: dict[str, Decision] = {}
     for name in file.names:
-        if name in (label, environment):
+        if name in (label, environment, *choices.no_features):
             continue
         if name in drop:
             decided[name] = Decision(reason="left out as you asked")

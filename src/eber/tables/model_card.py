@@ -77,6 +77,7 @@ def describe(
             "environment": table.schema.environment,
             "classes": [str(label) for label in classifier.classes_],
             "positive": table.schema.positive,
+            "weight": table.weight,
             "environments": environments,
             "notes": list(table.notes),
         },
@@ -110,12 +111,13 @@ def card_page(card: Mapping[str, Any], preprocessing: Preprocessing) -> str:
     data = card["data"]
     # Cards of the first folders name no positive class.
     positive = f"; {data['positive']} is the positive one" if data.get("positive") else ""
+    weighted = f" Rows count by their weight ({_text(data['weight'])})." if data.get("weight") else ""
     lines = [
         f"# {card['method']} for {_text(data['label'])}",
         "",
         f"Fitted on {data['rows']} rows of {_text(data['file'])} (SHA-256 {data['sha256']}) from "
         f"{_environments(len(data['environments']))} ({_text(data['environment'])}). "
-        f"Classes: {_text(', '.join(data['classes']) + positive)}.",
+        f"Classes: {_text(', '.join(data['classes']) + positive)}.{weighted}",
         "",
         "## How it does in an environment that it was not fitted on",
         "",

@@ -21,6 +21,7 @@ from eber.tables.columns import as_booleans, as_numbers, as_texts, as_words, fin
 from eber.tables.files import TableFile, open_table
 from eber.tables.reading import Reading
 from eber.tables.schema import Schema, require_columns, subject_column
+from eber.tables.weights import weigh_rows
 
 MAX_CLASSES = 50
 MAX_LISTED = 10
@@ -75,6 +76,10 @@ class TrainingTable:
         Why one of two classes is the positive one, where that was not plain.
     fingerprint : str
         SHA-256 of what the rows were read from.
+    weights : array of shape (n,), optional
+        How much each row counts, above zero.
+    weight : str
+        The column of `weights`; empty where there is none.
     """
 
     name: str
@@ -87,6 +92,8 @@ class TrainingTable:
     subject: str = ""
     why_positive: str = ""
     fingerprint: str = ""
+    weights: NDArray[np.float64] | None = None
+    weight: str = ""
 
     def __len__(self) -> int:
         return self.columns.n_rows
@@ -160,13 +167,21 @@ def read_training_table(
     file.require_unchanged()
     notes = list(file.notes)
     notes += say_missing(file, rows.num_rows, {name: rows[name].null_count for name in (label, environment)})
-    rows = rows.filter(pc.and_(pc.is_valid(rows[label]), pc.is_valid(rows[environment])))
+    valid = pc.and_(pc.is_valid(rows[label]), pc.is_valid(rows[environment])).combine_chunks()
+    rows = rows.filter(valid)
     if rows.num_rows == 0:
         raise ValueError(f"{title} has no row with both a label ({label!r}) and an environment ({environment!r}).")
+    environments = np.array(as_texts(rows[environment]).to_pylist(), dtype=str)
+    weights = None
+    if choices.weight is not None:
+        require_columns(file, [choices.weight])
+        choices.require_sense(label, environment, drop, features)
+        numbers = np.flatnonzero(valid.to_numpy(zero_copy_only=False)) + 1
+        rows, environments, weights, said = weigh_rows(rows, choices.weight, environments, file, numbers)
+        notes += said
     check_label(rows[label], title, label, file.decimal_comma)
     texts, index = np.unique(np.array(as_texts(rows[label]).to_pylist(), dtype=str), return_inverse=True)
     y = settled_classes(texts, len(index), title, label)[index]
-    environments = np.array(as_texts(rows[environment]).to_pylist(), dtype=str)
     check_environments(np.unique(environments), len(environments), title, environment)
     classes, counts = np.unique(y, return_counts=True)
     positive, why_positive = choose_positive(classes, counts, choices.positive, f"The label {label!r} of {title}")
@@ -185,7 +200,18 @@ def read_training_table(
     columns = decode(rows, file, schema)
     notes += [*say_unknown(classes, counts, label), *schema.notes]
     return TrainingTable(
-        file.name, schema, columns, y, environments, identifiers, tuple(notes), subject, why_positive, fingerprint
+        file.name,
+        schema,
+        columns,
+        y,
+        environments,
+        identifiers,
+        tuple(notes),
+        subject,
+        why_positive,
+        fingerprint,
+        weights,
+        choices.weight or "",
     )
 
 

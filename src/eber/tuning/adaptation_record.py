@@ -42,7 +42,9 @@ def record_adaptation(left_out: LeftOut, kept: NDArray[np.int64], table: MultiEn
                 found = average.adapt(plain).member_adaptations()
             said = [plain, *(plain.adapted([a.shrunk(strength) for a in found]) for strength in STRENGTHS)]
             names.append(str(name))
-            losses.append([negative_log_likelihood(held.y, each.p_y_given_x, average.classes_) for each in said])
+            losses.append(
+                [negative_log_likelihood(held.y, each.p_y_given_x, average.classes_, held.weights) for each in said]
+            )
     before, after = np.array(losses)[:, 0], np.array(losses)[:, 1:]  # (k,), (k, S)
     # Each environment is judged with the strength that the others choose: its own choice would flatter it.
     others = after.sum(0) - after

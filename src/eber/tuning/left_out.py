@@ -116,26 +116,41 @@ def judged_units(
 
 
 def losses(
-    proba: NDArray[np.float64], y_index: NDArray[np.int64], units: Sequence[NDArray[np.int64]]
+    proba: NDArray[np.float64],
+    y_index: NDArray[np.int64],
+    units: Sequence[NDArray[np.int64]],
+    weights: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """Mean -log p(y|x) of each unit's rows, (C, n, K) and U arrays of rows -> (C, U); infinite where there is none."""
+    """Mean -log p(y|x) of each unit's rows, (C, n, K) and U arrays of rows -> (C, U); infinite where there is none.
+
+    With weights of the rows, (n,), all positive, weighted means.
+    """
     p = np.take_along_axis(proba, y_index[None, :, None], 2)[:, :, 0]  # (C, n)
     row_losses = -np.log(np.clip(p, SMALLEST, None))
     if not units:
         return np.empty((len(proba), 0))
-    means = np.stack([row_losses[:, rows].mean(1) for rows in units], 1)
+    if weights is None:
+        means = np.stack([row_losses[:, rows].mean(1) for rows in units], 1)
+    else:
+        means = np.stack([row_losses[:, rows] @ weights[rows] / weights[rows].sum() for rows in units], 1)
     return np.where(np.isnan(means), math.inf, means)
 
 
 def kept_candidates(
-    proba: NDArray[np.float64], y_index: NDArray[np.int64], units: Sequence[NDArray[np.int64]]
+    proba: NDArray[np.float64],
+    y_index: NDArray[np.int64],
+    units: Sequence[NDArray[np.int64]],
+    weights: NDArray[np.float64] | None = None,
 ) -> NDArray[np.int64]:
     """Which candidates are kept, the best first; where nothing was left out, the one in the middle of the list."""
-    return widest_average(proba, y_index, units) if units else np.array([len(proba) // 2])
+    return widest_average(proba, y_index, units, weights) if units else np.array([len(proba) // 2])
 
 
 def widest_average(
-    proba: NDArray[np.float64], y_index: NDArray[np.int64], units: Sequence[NDArray[np.int64]]
+    proba: NDArray[np.float64],
+    y_index: NDArray[np.int64],
+    units: Sequence[NDArray[np.int64]],
+    weights: NDArray[np.float64] | None = None,
 ) -> NDArray[np.int64]:
     """The candidates to be averaged, (C, n, K) and U arrays of rows -> indices, the best candidate first.
 
@@ -144,13 +159,13 @@ def widest_average(
     standard error of that mean: an average is often better than each of its parts, and what it gains in left-out
     environments is seen here, not guessed from the parts. A candidate that diverged anywhere has no part in it.
     """
-    unit_losses = losses(proba, y_index, units)  # (C, U)
+    unit_losses = losses(proba, y_index, units, weights)  # (C, U)
     sound = np.flatnonzero(np.asarray(np.isfinite(unit_losses)).all(1))
     if not len(sound):
         raise ArithmeticError("Training diverged with every candidate: standardise the features or set clip_norm.")
     order: NDArray[np.int64] = sound[unit_losses[sound].mean(1).argsort(kind="stable")]
     averages = np.cumsum(proba[order], 0) / np.arange(1, len(order) + 1)[:, None, None]
-    average_losses = losses(averages, y_index, units)
+    average_losses = losses(averages, y_index, units, weights)
     difference = average_losses - average_losses[average_losses.mean(1).argmin()]  # (C', U), zero for the best itself
     spread = difference.std(1, ddof=1) if len(units) > 1 else np.zeros(len(order))
     widest = np.flatnonzero(difference.mean(1) <= spread / math.sqrt(len(units))).max()

@@ -30,7 +30,10 @@ MAX_ITERATIONS, TOLERANCE = 10_000, 1e-10
 
 
 def pool_weights(
-    p_of_label: NDArray[np.float64], environments: NDArray[Any], equal_environments: float = EQUAL_ENVIRONMENTS
+    p_of_label: NDArray[np.float64],
+    environments: NDArray[Any],
+    equal_environments: float = EQUAL_ENVIRONMENTS,
+    row_weights: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """The weights w of a linear pool that maximise
 
@@ -43,6 +46,8 @@ def pool_weights(
     p_of_label : (n, J)
         Probability that each method gave the label of a row when the row was left out.
     environments : (n,)
+    row_weights : (n,), optional
+        How much each row counts within its environment: the mean over i in e is then weighted.
 
     Returns
     -------
@@ -51,6 +56,8 @@ def pool_weights(
     J = p_of_label.shape[1]
     _, index, counts = np.unique(environments, return_inverse=True, return_counts=True)
     row_weight = 1 / counts[index]  # each environment counts once
+    if row_weights is not None:
+        row_weight = row_weights / np.bincount(index, row_weights)[index]
     p = np.clip(p_of_label, SMALLEST, None)
     weights = np.full(J, 1 / J)
     for _ in range(MAX_ITERATIONS):
@@ -65,12 +72,17 @@ def pool_weights(
 
 
 def left_out_weights(
-    left_out: NDArray[np.float64], y_index: NDArray[np.int64], environments: NDArray[Any]
+    left_out: NDArray[np.float64],
+    y_index: NDArray[np.int64],
+    environments: NDArray[Any],
+    row_weights: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """The weights of `pool_weights` from what J methods said about left-out rows, (J, n, K); NaN of rows that none."""
     known = ~np.isnan(left_out).any((0, 2))
-    p_of_label = np.take_along_axis(left_out, y_index[None, :, None], 2)[:, :, 0].T  # (n, J)
-    return pool_weights(p_of_label[known], environments[known])
+    # A label that no counted row has is of no class: such rows are not known.
+    p_of_label = np.take_along_axis(left_out, y_index[None, :, None].clip(max=left_out.shape[2] - 1), 2)[:, :, 0].T
+    of_known = None if row_weights is None else row_weights[known]
+    return pool_weights(p_of_label[known], environments[known], row_weights=of_known)  # from (n, J)
 
 
 class EnvironmentPool(LogProbabilitiesMixin, ClassifierMixin, _BaseComposition):
@@ -112,7 +124,7 @@ class EnvironmentPool(LogProbabilitiesMixin, ClassifierMixin, _BaseComposition):
     (['logistic', 'bayes'], 1.0)
     """
 
-    __metadata_request__fit = {"environments": True}
+    __metadata_request__fit = {"environments": True, "sample_weight": True}
     _parameter_constraints: dict[str, list[Any]] = {
         "estimators": [list, tuple, None],
         "max_folds": [Interval(Integral, 2, None, closed="left")],
@@ -131,25 +143,28 @@ class EnvironmentPool(LogProbabilitiesMixin, ClassifierMixin, _BaseComposition):
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any, *, environments: Any = None) -> Self:
-        """Tune the methods and weigh them."""
-        table, _ = checked_table(self, X, y, environments)
+    def fit(self, X: Any, y: Any, *, environments: Any = None, sample_weight: Any = None) -> Self:
+        """Tune the methods and weigh them; parameters as for `EnvironmentSearch.fit`."""
+        table, _ = checked_table(self, X, y, environments, sample_weight)
         methods = default_methods(self.random_state) if self.estimators is None else self.estimators
         self._validate_names([name for name, _ in methods])
         searches = {name: self._search(method) for name, method in methods}
         for search in searches.values():
-            search.fit(table.X, table.y, environments=table.environments)
-        return self._weigh(searches, table.y, table.environments)
+            search.fit(table.X, table.y, environments=table.environments, sample_weight=table.weights)
+        return self._weigh(searches, table.y, table.environments, table.weights)
 
     @classmethod
-    def of_fitted(cls, searches: Mapping[str, EnvironmentSearch], y: Any, *, environments: Any = None) -> Self:
+    def of_fitted(
+        cls, searches: Mapping[str, EnvironmentSearch], y: Any, *, environments: Any = None, sample_weight: Any = None
+    ) -> Self:
         """A pool of searches that have been fitted already, all on the rows whose labels are y."""
         pool = cls([(name, clone(search)) for name, search in searches.items()])
         first = next(iter(searches.values()))
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(first, name):
                 setattr(pool, name, getattr(first, name))
-        return pool._weigh(dict(searches), np.asarray(y), None if environments is None else np.asarray(environments))
+        names, weights = (None if column is None else np.asarray(column) for column in (environments, sample_weight))
+        return pool._weigh(dict(searches), np.asarray(y), names, weights)
 
     def _search(self, method: Any) -> EnvironmentSearch:
         if isinstance(method, EnvironmentSearch):
@@ -157,12 +172,16 @@ class EnvironmentPool(LogProbabilitiesMixin, ClassifierMixin, _BaseComposition):
         return EnvironmentSearch(clone(method), max_folds=self.max_folds)
 
     def _weigh(
-        self, searches: dict[str, EnvironmentSearch], y: NDArray[Any], environments: NDArray[Any] | None
+        self,
+        searches: dict[str, EnvironmentSearch],
+        y: NDArray[Any],
+        environments: NDArray[Any] | None,
+        row_weights: NDArray[np.float64] | None,
     ) -> Self:
         left_out = np.stack([search.left_out_proba_ for search in searches.values()])  # (J, n, K)
         self.classes_ = next(iter(searches.values())).classes_
         names = np.zeros(len(y)) if environments is None else environments
-        self.weights_ = left_out_weights(left_out, np.searchsorted(self.classes_, y), names)
+        self.weights_ = left_out_weights(left_out, np.searchsorted(self.classes_, y), names, row_weights)
         self.names_, self.searches_ = list(searches), list(searches.values())
         self.left_out_proba_ = np.einsum("j,jnk->nk", self.weights_, left_out)
         return self

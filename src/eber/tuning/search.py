@@ -20,6 +20,7 @@ from eber.estimators import EBERClassifier
 from eber.estimators.base import EnvironmentClassifier
 from eber.estimators.log_probabilities import LogProbabilitiesMixin
 from eber.estimators.members import average_of
+from eber.estimators.rows import checked_weights
 from eber.tuning.adaptation_record import record_adaptation
 from eber.tuning.grids import Candidate, default_candidates
 from eber.tuning.left_out import (
@@ -90,7 +91,7 @@ class EnvironmentSearch(LogProbabilitiesMixin, MetaEstimatorMixin, ClassifierMix
     ('leave environments out', (3000, 2))
     """
 
-    __metadata_request__fit = {"environments": True}
+    __metadata_request__fit = {"environments": True, "sample_weight": True}
     _parameter_constraints: dict[str, list[Any]] = {
         "estimator": [HasMethods(["fit", "predict_proba"])],
         "candidates": ["array-like", None],
@@ -112,15 +113,20 @@ class EnvironmentSearch(LogProbabilitiesMixin, MetaEstimatorMixin, ClassifierMix
         self.max_folds = max_folds
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any, *, environments: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, *, environments: Any = None, sample_weight: Any = None) -> Self:
         """Choose among the candidates and fit those that are kept on all rows.
 
         Parameters
         ----------
         X : array or DataFrame of shape (n, d)
         y, environments : arrays of shape (n,)
+        sample_weight : array of shape (n,), optional
+            How much each row counts, in the fits and in the losses that settings are judged by. Rows of weight zero are
+            left out.
         """
-        table, classes = checked_table(self, X, y, environments)
+        whole, classes = checked_table(self, X, y, environments, sample_weight)
+        counted = np.ones(len(whole), dtype=bool) if whole.weights is None else whole.weights > 0
+        table = whole if counted.all() else whole.select(counted)
         y_index = np.searchsorted(classes, table.y)
         candidates = default_candidates(self.estimator) if self.candidates is None else list(self.candidates)
         if not candidates:
@@ -128,8 +134,8 @@ class EnvironmentSearch(LogProbabilitiesMixin, MetaEstimatorMixin, ClassifierMix
         rule, folds = choose_folds(table.y, table.environments, self.max_folds)
         left_out = fit_left_out(self.estimator, candidates, table, folds, len(classes))
         units, names = judged_units(folds, table.environments, rule)
-        unit_losses = losses(left_out.proba, y_index, units)
-        kept = kept_candidates(left_out.proba, y_index, units)
+        unit_losses = losses(left_out.proba, y_index, units, table.weights)
+        kept = kept_candidates(left_out.proba, y_index, units, table.weights)
         kept = kept[:1] if self.select == "best" else np.sort(kept)
 
         fits = [clone(self.estimator).set_params(**candidates[c]) for c in kept]
@@ -146,7 +152,8 @@ class EnvironmentSearch(LogProbabilitiesMixin, MetaEstimatorMixin, ClassifierMix
         adaptable = isinstance(self.estimator, EBERClassifier) and self.estimator.prediction_weights == "learned"
         if adaptable and rule == LEAVE_ENVIRONMENTS_OUT:
             self.estimators_[0].adaptation_record_ = record_adaptation(left_out, kept, table)
-        self.left_out_proba_ = left_out.proba[kept].mean(0)
+        self.left_out_proba_ = np.full((len(whole), len(classes)), np.nan)
+        self.left_out_proba_[counted] = left_out.proba[kept].mean(0)
         self.results_ = {
             "candidate": np.repeat(np.arange(len(candidates)), len(names)).tolist(),
             "left_out": names * len(candidates),
@@ -195,16 +202,20 @@ class EnvironmentSearch(LogProbabilitiesMixin, MetaEstimatorMixin, ClassifierMix
 
 
 def checked_table(
-    estimator: BaseEstimator, X: Any, y: Any, environments: Any
+    estimator: BaseEstimator, X: Any, y: Any, environments: Any, sample_weight: Any = None
 ) -> tuple[MultiEnvironmentData, NDArray[Any]]:
-    """Rows of equal number and classes, two at least; the estimator notes the columns. X itself is for the fits."""
+    """Rows of equal number and classes, two at least; the estimator notes the columns. X itself is for the fits.
+
+    The classes are those of rows that count.
+    """
     _, y = validate_data(estimator, X, y, **LENIENT)
     X, y, environments = indexable(X, y, environments)
     check_classification_targets(y)
-    classes = np.unique(y)
+    weights = checked_weights(sample_weight, len(y))
+    classes = np.unique(y if weights is None else np.asarray(y)[weights > 0])
     if len(classes) < 2:
         raise ValueError(f"y has only one class, {classes[0]!r}; a classifier needs rows of at least two classes.")
     if environments is None:  # one of which nothing can be left out but rows
         environments = np.full(len(y), "all")
     X = X if hasattr(X, "shape") else np.asarray(X)
-    return MultiEnvironmentData(X, y, np.asarray(environments)), classes
+    return MultiEnvironmentData(X, y, np.asarray(environments), weights=weights), classes

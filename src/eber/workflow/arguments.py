@@ -45,7 +45,11 @@ def names_of(given: str | Iterable[str] | None, what: str) -> list[str]:
 
 
 def choices_of(
-    categorical: str | Iterable[str], numeric: str | Iterable[str], missing: str | Iterable[str], positive: str | None
+    categorical: str | Iterable[str],
+    numeric: str | Iterable[str],
+    missing: str | Iterable[str],
+    positive: str | None,
+    weight: str | None,
 ) -> ColumnChoices:
     """What was said about columns and classes; values may be given as numbers."""
     values = [missing] if isinstance(missing, str | int | float) else list(missing)
@@ -54,6 +58,7 @@ def choices_of(
         tuple(names_of(numeric, "numeric")),
         tuple(str(value) for value in values),
         None if positive is None else str(positive),
+        weight,
     )
 
 

@@ -63,6 +63,7 @@ def compare_table(
     numeric: str | Iterable[str] = (),
     missing: str | Iterable[str] = (),
     positive: str | None = None,
+    weight: str | None = None,
     sheet: str | None = None,
     query: str | None = None,
     encoding: str | None = None,
@@ -106,6 +107,8 @@ def compare_table(
     positive : str, optional
         Of two classes, the one that AUROC, AUPRC and calibration curves speak of; otherwise the one that a clinician
         would name (case, yes, 1, +), or else the rarer one.
+    weight : str, optional
+        The column that says how much each row counts, in fits and in scores; it is no feature.
     sheet : str, optional
         Of an Excel workbook with several.
     query : str, optional
@@ -134,7 +137,7 @@ def compare_table(
     whole_number(seeds, "seeds", 1)
     whole_number(jobs, "jobs", 1)
     check_backend(backend)
-    choices = choices_of(categorical, numeric, missing, positive)
+    choices = choices_of(categorical, numeric, missing, positive, weight)
     file = open_table(table, Reading(sheet, query, encoding))
     dropped, wanted = names_of(drop, "drop"), None if features is None else names_of(features, "features")
     data = read_training_table(
@@ -179,6 +182,7 @@ def compare_table(
         numeric=choices.numeric,
         missing=choices.missing,
         positive=positive,
+        weight=weight,
         sheet=sheet,
         query=query,
         encoding=encoding,
@@ -225,6 +229,7 @@ def fit_command(record: ComparisonRecord, summary: ComparisonSummary, results: R
     table = str(results.run["data_dir"])
     words = ["eber", "fit", table, "--label", record.label, "--environment", record.environment]
     words += ["--method", method.source if own else method.name]
+    words += ["--weight", record.weight] if record.weight else []
     for option, columns in (("--drop", record.drop), ("--features", record.features or ())):
         words += [word for column in columns for word in (option, column)]
     words += [] if record.effort.searches else ["--quick"]

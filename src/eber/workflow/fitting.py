@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,7 @@ def fit_table(
     numeric: str | Iterable[str] = (),
     missing: str | Iterable[str] = (),
     positive: str | None = None,
+    weight: str | None = None,
     sheet: str | None = None,
     query: str | None = None,
     encoding: str | None = None,
@@ -80,6 +81,8 @@ def fit_table(
         Columns not to be used; or exactly those to be used.
     categorical, numeric, missing, positive
         What to know about columns and classes; see `compare_table`.
+    weight : str, optional
+        The column that says how much each row counts, in fits and in scores; it is no feature.
     sheet, query, encoding : str, optional
         How a file is read; see `compare_table`.
     quick : bool
@@ -109,7 +112,7 @@ def fit_table(
     listener = as_progress(progress)
     if is_prepared(table):
         said = {"label": label, "environment": environment, "drop": drop, "features": features, "missing": missing}
-        said |= {"categorical": categorical, "numeric": numeric, "positive": positive}
+        said |= {"categorical": categorical, "numeric": numeric, "positive": positive, "weight": weight}
         said |= {"sheet": sheet, "query": query, "encoding": encoding}
         with _folder_for(folder, listener), one_thread():
             model = fit_prepared(Path(table), said, declared, seed, effort, listener)
@@ -119,7 +122,7 @@ def fit_table(
             "Name the column to be predicted, --label, and the one that says where each row comes from, --environment: "
             "only a prepared table knows them."
         )
-    choices = choices_of(categorical, numeric, missing, positive)
+    choices = choices_of(categorical, numeric, missing, positive, weight)
     file = open_table(table, Reading(sheet, query, encoding))
     dropped, wanted = names_of(drop, "drop"), None if features is None else names_of(features, "features")
     data = read_training_table(
@@ -130,7 +133,8 @@ def fit_table(
             listener.note(note)
         plan = _plan(data, listener) if scores else FoldPlan({}, ())
         earlier = Path(results) if results is not None else results_folder(table, quick)
-        known = _known_results(data, plan, chosen, seed, effort, data.fingerprint, earlier, dropped, wanted)
+        said = {"drop": dropped, "features": wanted, "choices": choices, "reading": file.reading}
+        known = _known_results(data, plan, chosen, seed, effort, earlier, said)
         entries, calibration = _held_out(data, plan, chosen, seed, effort, known, listener)
         preprocessing, fitted = _fit(data, chosen, seed, effort)
     remarks = [*plan.remarks, effort.care]
@@ -201,27 +205,24 @@ def _known_results(
     method: str,
     seed: int,
     effort: Effort,
-    digest: str,
     folder: Path,
-    drop: Sequence[str],
-    features: Sequence[str] | None,
+    said: Mapping[str, Any],
 ) -> dict[str, CellResult]:
-    """Fold to its result, where a comparison has made the very same fit."""
+    """Fold to its result, where a comparison has made the very same fit: `said` the same about columns and reading."""
     if not plan.folds or not (folder / RUN_FILE).exists():
         return {}
     experiment, (name,) = comparison(
         plan.folds,
         label=data.schema.label,
         environment=data.schema.environment,
-        drop=drop,
-        features=features,
+        **said,
         effort=effort,
-        data=digest,
+        data=data.fingerprint,
     ).with_methods([method])
     ledger, known = Ledger(folder), {}
     for fold in plan.folds:
         with contextlib.suppress(DamagedCellError):
-            cell = experiment.cell(fold, name, seed, {}, digest)
+            cell = experiment.cell(fold, name, seed, {}, data.fingerprint)
             record = ledger.read(cell)
             if record is not None:
                 known[fold] = CellResult(record.scores, record.seconds, ledger.read_arrays(cell))
@@ -260,7 +261,7 @@ def _fit(data: TrainingTable, method: str, seed: int, effort: Effort) -> tuple[P
         warnings.simplefilter("always", UserWarning)
         preprocessing = Preprocessing.fit(data.columns, data.schema)
         X = preprocessing.transform(data.columns)
-        fitted = run_alone(fit_method(method, X, data.y, data.environments, seed, effort))
+        fitted = run_alone(fit_method(method, X, data.y, data.environments, seed, effort, data.weights))
     for warning in {str(warning.message): warning.message for warning in caught}.values():
         warnings.warn(warning, stacklevel=3)
     return preprocessing, fitted

@@ -12,6 +12,7 @@ from torch import nn
 
 from eber.estimators.base import FitJob
 from eber.estimators.baselines.base import Baseline
+from eber.estimators.rows import ClassWeight
 from eber.objectives.andmask import ANDMaskObjective
 from eber.objectives.base import Objective
 
@@ -52,6 +53,11 @@ class ANDMaskClassifier(Baseline):
         weight_decay: float = 0.0,
         n_members: int = 1,
         average_decay: float | None = None,
+        class_weight: ClassWeight = None,
+        early_stopping: bool | str = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        warm_start: bool = False,
         n_threads: int = 1,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
@@ -69,6 +75,11 @@ class ANDMaskClassifier(Baseline):
             weight_decay=weight_decay,
             n_members=n_members,
             average_decay=average_decay,
+            class_weight=class_weight,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            warm_start=warm_start,
             n_threads=n_threads,
             random_state=random_state,
             verbose=verbose,

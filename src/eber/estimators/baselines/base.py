@@ -15,6 +15,7 @@ from torch import nn
 
 from eber.estimators.base import EnvironmentClassifier, FitJob
 from eber.estimators.members import averaged, side_by_side
+from eber.estimators.rows import ClassWeight
 from eber.estimators.validation import encode_environments
 from eber.exceptions import FitWarning, warn_user
 from eber.method.inference import in_chunks
@@ -41,6 +42,11 @@ class Baseline(EnvironmentClassifier):
         weight_decay: float = 0.0,
         n_members: int = 1,
         average_decay: float | None = None,
+        class_weight: ClassWeight = None,
+        early_stopping: bool | str = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        warm_start: bool = False,
         n_threads: int = 1,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
@@ -57,6 +63,11 @@ class Baseline(EnvironmentClassifier):
         self.weight_decay = weight_decay
         self.n_members = n_members
         self.average_decay = average_decay
+        self.class_weight = class_weight
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.warm_start = warm_start
         self.n_threads = n_threads
         self.random_state = random_state
         self.verbose = verbose
@@ -150,6 +161,11 @@ class AnnealedClassifier(Baseline):
         weight_decay: float = 0.0,
         n_members: int = 1,
         average_decay: float | None = None,
+        class_weight: ClassWeight = None,
+        early_stopping: bool | str = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        warm_start: bool = False,
         n_threads: int = 1,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
@@ -167,6 +183,11 @@ class AnnealedClassifier(Baseline):
             weight_decay=weight_decay,
             n_members=n_members,
             average_decay=average_decay,
+            class_weight=class_weight,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            warm_start=warm_start,
             n_threads=n_threads,
             random_state=random_state,
             verbose=verbose,
@@ -189,6 +210,11 @@ class AnnealedClassifier(Baseline):
                 FitWarning,
             )
         return data
+
+    def _first_judged_epoch(self, n_rows: int) -> int:
+        """After annealing, before which the objective is another one; the last pass where that never ends."""
+        per_epoch = -(-n_rows // self.batch_size)
+        return min(1 + -(-self._anneal_steps(n_rows) // per_epoch), self.epochs)
 
     @abstractmethod
     def _left_out(self) -> str | None:
@@ -242,6 +268,11 @@ class PenalisedClassifier(AnnealedClassifier):
         weight_decay: float = 0.0,
         n_members: int = 1,
         average_decay: float | None = None,
+        class_weight: ClassWeight = None,
+        early_stopping: bool | str = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        warm_start: bool = False,
         n_threads: int = 1,
         random_state: int | np.random.RandomState | None = None,
         verbose: int | bool = 0,
@@ -262,6 +293,11 @@ class PenalisedClassifier(AnnealedClassifier):
             weight_decay=weight_decay,
             n_members=n_members,
             average_decay=average_decay,
+            class_weight=class_weight,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            warm_start=warm_start,
             n_threads=n_threads,
             random_state=random_state,
             verbose=verbose,

@@ -16,7 +16,9 @@ class ERMClassifier(Baseline):
     Parameters
     ----------
     featurizer, hidden_dims, representation_dim
-    epochs, batch_size, learning_rate, clip_norm, weight_decay, n_members, n_threads, random_state, verbose
+    epochs, batch_size, learning_rate, clip_norm, weight_decay, n_members, class_weight
+    early_stopping, validation_fraction, n_iter_no_change, warm_start
+    n_threads, random_state, verbose
         As for `EBERClassifier`.
     input_scale : float, default=1.0
         Factor on the initial first-layer weights: PyTorch's plain initialisation.

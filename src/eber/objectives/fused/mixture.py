@@ -26,6 +26,10 @@ A step goes through three stages, each of which is given what the one before has
     draw            MixtureInputs, noise -> points              `draw` of the kind of mixture
     differentiate   points, log p(y|z) -> MixtureGradients      `Densities`, `LabelPosterior`, `ComponentGradients`
 
+Rows that have weights w are weighed between the last two (`weigh_rows`): the sum over rows is then of w L + w tie L_e.
+Every gradient is a sum over draws, whose weights carry w from there on; only that through r, which is not linear in the
+draws' weights, takes r as it is and w times v.
+
 Densities are worked out in base 2, since torch's exp2 is several times as fast as its exp: tau = -log2 sigma, so that
 1/sigma = exp2(tau).
 """
@@ -153,12 +157,13 @@ class ExactMixture:
     inputs, draws, gradients : MixtureInputs, Draws, MixtureGradients
     """
 
-    def __init__(self, sizes: Sizes, tie_weight: float, like: Tensor) -> None:
+    def __init__(self, sizes: Sizes, tie_weight: float, like: Tensor, weighted_rows: bool = False) -> None:
         S, K, m, L, B = sizes
         self.draws = draws = Draws.empty(sizes, m, m, like)
         # Draw c is environment c's: what holds for the environments holds for the draws.
-        theta = like.new_empty(S, 2 * L, K, m, B)
-        self.inputs = MixtureInputs.in_arrays(theta, draws.logs, draws.weights[:, 0], draws.weights[:, 1])
+        theta, self._bound_weights = like.new_empty(S, 2 * L, K, m, B), draws.weights[:, 0]
+        r = contiguous(self._bound_weights) if weighted_rows else self._bound_weights
+        self.inputs = MixtureInputs.in_arrays(theta, draws.logs, r, draws.weights[:, 1])
         self.gradients = MixtureGradients.empty(sizes, like)
         work = Workspace.empty(sizes, m, m, like)
         self.weigh = Weighing(self.inputs)
@@ -172,8 +177,13 @@ class ExactMixture:
         self.draws.fill_noise(generators)
         self._own.draw()
 
-    def differentiate(self) -> None:
-        """Values at the draws, and the gradient."""
+    def weigh_rows(self, weight: Tensor) -> None:
+        """Let each row count as much as its weight says, (S, B)."""
+        torch.mul(self.inputs.r, weight[:, None], out=self._bound_weights)
+        self.inputs.observed.mul_(weight[:, None])
+
+    def differentiate(self, weight: Tensor | None = None) -> None:
+        """Values at the draws, and the gradient; with the weights of rows that `weigh_rows` was given, if it was."""
         self._densities.find()
         self._own.keep_joint()
         self._densities.sum_over_environments()
@@ -184,7 +194,7 @@ class ExactMixture:
         self._own.sum_over_draws()
         self._components.finish()
         self._own.move_draws()
-        self._through_weights()
+        self._through_weights(weight)
 
 
 class _OwnOnDiagonal:
@@ -244,12 +254,15 @@ class _ThroughWeights:
         self._log_lik, self._log_post_label = draws.log_lik, draws.log_post[:, 0, 0]
         self._v, self._through_r = contiguous(self._log_lik), contiguous(inputs.r)
         self._r, self._observed, self._tie_weight = inputs.r, inputs.observed, tie_weight
+        self._bound_weights = draws.weights[:, 0]
         self._grad_lp_y, self._grad_lp_label, self._grad_lp_e = gradients.lp_y, gradients.lp_y[:, 0], gradients.lp_e
 
-    def __call__(self) -> None:
+    def __call__(self, weight: Tensor | None) -> None:
         """Add them to the gradients."""
         torch.sub(self._log_lik, self._log_post_label, out=self._v)
+        if weight is not None:
+            self._v.mul_(weight[:, None])
         softmax_backward(self._v, self._r, 1, self._r.dtype, grad_input=self._through_r)
-        self._grad_lp_label.add_(self._through_r.add_(self._r))
+        self._grad_lp_label.add_(self._through_r.add_(self._bound_weights))
         torch.sum(self._grad_lp_y, 1, out=self._grad_lp_e)  # the part through own adds up to nothing over the labels
         self._grad_lp_label.add_(self._observed, alpha=self._tie_weight)  # log p(y|x,e) in L_e

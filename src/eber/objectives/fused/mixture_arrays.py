@@ -67,7 +67,7 @@ class Draws:
     ----------
     weights : (S, 2, C, B)
         Weight of each draw in the bound, p(e|x,y) or one over the number of sampled draws, and in the tie: one for the
-        observed environment's.
+        observed environment's; both times the weight of the row, where rows have weights.
     noise, from_mean : (S, L, C, B)
         Standard normal, and sigma times it.
     points : (S, L + 1, C, B)

@@ -58,7 +58,8 @@ class _Plan:
         assert isinstance(module, EBERNetworks)
         (S, B), K, m = batch.y.shape, module.n_classes, module.n_environments
         kind = SampledMixture if objective.sampled else ExactMixture
-        self.mixture = mixture = kind(Sizes(S, K, m, module.latent_dim, B), objective.tie_weight, stack.vector)
+        sizes, weighted_rows = Sizes(S, K, m, module.latent_dim, B), batch.weight is not None
+        self.mixture = mixture = kind(sizes, objective.tie_weight, stack.vector, weighted_rows)
         self.stack, self.order = stack, LabelOrder(S, K, B, stack.vector)
         inputs = None if module.f0.extractor else stack.vector.new_ones(S, B, batch.x.shape[2] + 1)
         self._rows = None if inputs is None else inputs[..., :-1]
@@ -91,9 +92,11 @@ class _Plan:
         mixture.weigh()
         self.h.membership.forward(batch.e)
         mixture.draw(batch.e, generators)
+        if batch.weight is not None:
+            mixture.weigh_rows(batch.weight)
         self._loss.weigh_draws()
         self.f1()
-        mixture.differentiate()
+        mixture.differentiate(batch.weight)
         return self._loss.terms()
 
     def backward(self) -> None:

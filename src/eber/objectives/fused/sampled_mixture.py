@@ -29,11 +29,12 @@ class SampledMixture:
     choice : Choice
     """
 
-    def __init__(self, sizes: Sizes, tie_weight: float, like: Tensor) -> None:
+    def __init__(self, sizes: Sizes, tie_weight: float, like: Tensor, weighted_rows: bool = False) -> None:
         S, K, m, L, B = sizes
         C, D, new = N_SAMPLED + 1, N_SAMPLED, like.new_empty
         self.draws = draws = Draws.empty(sizes, C, D, like)
-        draws.weights.copy_(torch.tensor([[1 / N_SAMPLED] * N_SAMPLED + [0], [0] * N_SAMPLED + [1]])[:, :, None])
+        self._shares = like.new_tensor([[1 / N_SAMPLED] * N_SAMPLED + [0], [0] * N_SAMPLED + [1]])[:, :, None]
+        draws.weights.copy_(self._shares)
         logs = new(S, K + 2, m, B)
         self.inputs = MixtureInputs.in_arrays(new(S, 2 * L, K, m, B), logs, new(S, m, B), new(S, m, B))
         self.gradients = MixtureGradients.empty(sizes, like)
@@ -52,8 +53,14 @@ class SampledMixture:
         self.choice.choose(e)
         self._own.draw()
 
-    def differentiate(self) -> None:
-        """Values at the draws, and the gradient."""
+    def weigh_rows(self, weight: Tensor) -> None:
+        """Let each row count as much as its weight says, (S, B)."""
+        torch.mul(self._shares, weight[:, None, None], out=self.draws.weights)
+        self.inputs.r.mul_(weight[:, None])  # the environments are drawn by now
+        self.inputs.observed.mul_(weight[:, None])
+
+    def differentiate(self, weight: Tensor | None = None) -> None:
+        """Values at the draws, and the gradient; with the weights of rows that `weigh_rows` was given, if it was."""
         self._densities.find()
         self._own.find_joint()
         self._densities.sum_over_environments()
@@ -64,7 +71,7 @@ class SampledMixture:
         self._sums()
         self._components.finish()
         self._own.move_draws()
-        self._through_weights()
+        self._through_weights(weight)
 
 
 class Choice:
@@ -200,9 +207,11 @@ class _ThroughSampledWeights:
         self._observed, self._tie_weight = inputs.observed, tie_weight
         self._grad_lp_y, self._grad_lp_label, self._grad_lp_e = gradients.lp_y, gradients.lp_y[:, 0], gradients.lp_e
 
-    def __call__(self) -> None:
+    def __call__(self, weight: Tensor | None) -> None:
         """Add them to the gradients."""
         torch.sub(self._log_lik, self._log_post_label, out=self._v)
+        if weight is not None:
+            self._v.mul_(weight[:, None])
         # E[v dlog r] over the two draws, each with the other's v as its baseline: half of their difference is what v
         # is above the mean. Such differences add up to zero, so that the normalisation of r needs no term of its own.
         torch.sum(self._v_drawn, 1, keepdim=True, out=self._total)
