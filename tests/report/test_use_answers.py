@@ -74,6 +74,7 @@ def test_a_winner_and_a_tie_are_told_apart() -> None:
 def test_the_badge_says_too_few_where_the_verdict_does() -> None:
     ahead = [a - gain for a, gain in zip(average(), [0.6, 0.01, 0.5, 0.01, 0.02, 0.02], strict=True)]
     rate = row("No model", average(), p=0.2)
+    assert rate.test is not None
     given = summary(row("EBER", ahead), replace(rate, test=replace(rate.test, low=0.01)))
     found = compare_with_average_rate(given, record())
     assert found.beaten_by == []
