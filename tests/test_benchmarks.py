@@ -7,6 +7,11 @@ import pytest
 import torch
 from benchmarks.domainbed import ALGORITHMS
 from benchmarks.literal import LiteralEBER
+from benchmarks.real_tables.fits import fit_settings
+from benchmarks.real_tables.rules import chosen
+
+from eber.compare.methods import THOROUGH, prepare
+from eber.datasets.base import MultiEnvironmentData
 
 STEPS = 60  # annealing ends at 50
 
@@ -37,3 +42,15 @@ def test_the_restated_updates_follow_domainbeds_own(name):
         rtol = 3e-4 if (name, term) == ("MMD", "penalty") else 1e-4 if name == "EQRM" else 1e-5
         atol = 1e-5 * np.abs(expected).mean()
         np.testing.assert_allclose([record[term] for record in records], expected, rtol=rtol, atol=atol, err_msg=term)
+
+
+def test_rules_on_kept_fits_answer_as_the_search_of_a_comparison():
+    rng = np.random.default_rng(0)
+    e = np.repeat(list("ABCD"), 30)
+    X = rng.normal(size=(120, 6)) + 0.5 * rng.normal(size=(4, 6))[np.repeat(range(4), 30)]
+    train = MultiEnvironmentData(X, rng.integers(2, size=120) | (X[:, 0] > 0), e)
+    fits = fit_settings("Logistic regression", train, X[:10])
+    left_out, proba = chosen(fits, train.y, e)
+    search = prepare("Logistic regression", 0, 1, 4, THOROUGH).fit(X, train.y, environments=e)
+    np.testing.assert_allclose(proba, search.predict_proba(X[:10]))
+    np.testing.assert_allclose(left_out, search.left_out_proba_)

@@ -1,1 +1,1 @@
-"""What `compare` finds on ten real tables, and what knowing environments buys there; docs/real-tables.md shows it."""
+"""What `compare` finds on real tables, and what knowing environments buys there; docs/real-tables.md shows it."""

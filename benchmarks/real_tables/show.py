@@ -36,7 +36,8 @@ def show(folder: Path, data_dir: Path, names: list[str]) -> None:
     own = lines[lines.groupby(["table", "held_out"])["row"].transform(lambda rows: BOOSTED_MIXTURE in set(rows))]
     if not len(own):
         return
-    base, *others = *DEFAULT_WIDTH.values(), *VARIANTS, "Gradient boosting", BOOSTED_MIXTURE
+    base = DEFAULT_WIDTH["EBER"]
+    others = [DEFAULT_WIDTH["ERM"], *VARIANTS, "Gradient boosting", BOOSTED_MIXTURE]
     print(f"\nNLL\n\n{_by_table(own, 'nll', [base, *others])}")
     inner = own.assign(nll=own["left_out_nll"])
     print(f"\nNLL in left-out training environments\n\n{_by_table(inner, 'nll', [base, *others])}")
