@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,7 +31,7 @@ from tests.tables.test_model_folder import make
 
 pytestmark = pytest.mark.filterwarnings("ignore::eber.exceptions.FitWarning")
 
-NAMES = {"label": "sepsis", "environment": "hospital"}
+NAMES: dict[str, Any] = {"label": "sepsis", "environment": "hospital"}
 PRIOR = Calibration(np.array([-0.1, 0.0, 0.0]), np.diag([0.1, 0.4, 0.4]), 8)
 
 

@@ -33,7 +33,7 @@ def test_the_record_is_what_adapting_did_in_environments_that_the_fit_had_not_se
     model = EBERClassifier(epochs=5, random_state=0)
     record = EnvironmentSearch(model, [{}]).fit(X, y, environments=e).estimators_[0].adaptation_record_
     assert record.environments == ("A", "B", "C", "D")
-    by_strength = {strength: [] for strength in STRENGTHS}
+    by_strength: dict[float, list[float]] = {strength: [] for strength in STRENGTHS}
     for i, name in enumerate("ABCD"):
         alone = EBERClassifier(epochs=5, random_state=0).fit(X[e != name], y[e != name], environments=e[e != name])
         new, labels = X[e == name], y[e == name]

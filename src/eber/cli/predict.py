@@ -74,7 +74,7 @@ def predict(
     from eber.workflow.interruption import saying_what_is_kept
     from eber.workflow.predicting import kept_predictions, predict_folder
 
-    reading = {"sheet": sheet, "query": query, "encoding": encoding}
+    reading: dict[str, Any] = {"sheet": sheet, "query": query, "encoding": encoding}
     place, file_by_file = backend_named(backend, address), is_folder_of_outputs(table, out)
     if not file_by_file and (place != "processes" or jobs > 1):
         raise ValueError("--backend and --jobs are for a folder of Parquet files that is predicted into a folder.")

@@ -128,7 +128,8 @@ def _restore(content: dict[str, Any], tensors: Tensors, folder: Path) -> Any:
             raise ValueError(f"{key!r} is nothing that a fit learns")
         setattr(part, key, from_json(value))
     if name == "RecalibratedClassifier":
-        part.calibration_ = restored_calibration(part.calibration_, len(part.classes_))
+        entry: Any = part.calibration_  # plain data until here
+        part.calibration_ = restored_calibration(entry, len(part.classes_))
     inner = [_restore(described, with_prefix(tensors, f"{i}."), folder) for i, described in enumerate(content["parts"])]
     if name == "RecalibratedClassifier":
         (part.estimator_,) = inner
