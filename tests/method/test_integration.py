@@ -57,9 +57,12 @@ def test_working_in_chunks_leaves_the_expansion_as_it_is(monkeypatch: pytest.Mon
     np.testing.assert_allclose(predict(module, batch.x, rule).p_y_given_xe, whole, atol=1e-12)
 
 
-@pytest.mark.parametrize(("steepness", "bound"), [(1.0, 1e-6), (6.0, 2e-5)])
+@pytest.mark.parametrize(("steepness", "bound"), [(1.0, 1e-6), (6.0, 2e-5), (1e4, 1.0)])
 def test_many_classes_in_float32_are_those_of_float64(steepness: float, bound: float) -> None:
-    """Where the expansion is enough, and where most components are asked at points; in several blocks."""
+    """Where the expansion is enough, and where components are asked at points; in several blocks.
+
+    With a decoder as steep as in the last case the two may differ, but both give probabilities.
+    """
     K, L = 20, 19
     module, batch = make_networks(2, K=K, L=L), make_batch(2, K=K, B=60)
     with torch.no_grad():
@@ -71,7 +74,7 @@ def test_many_classes_in_float32_are_those_of_float64(steepness: float, bound: f
     error = np.abs(found.p_y_given_x - exact.p_y_given_x).max()
     assert 0 < error < bound
     np.testing.assert_allclose(found.mean_z, exact.mean_z, atol=1e-6)
-    np.testing.assert_allclose(found.p_y_given_xe.sum(-1), 1, atol=1e-12)
+    np.testing.assert_allclose(found.p_y_given_xe.sum(-1), 1, rtol=0, atol=1e-12)
 
 
 def test_how_many_classes_decides_what_auto_stands_for() -> None:
