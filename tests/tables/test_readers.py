@@ -89,6 +89,8 @@ FILES: dict[str, Write] = {
 @pytest.mark.parametrize("name", FILES)
 def test_every_format_gives_the_same_table(name: str, tmp_path: Path, frame: pd.DataFrame) -> None:
     path = tmp_path / name
+    if name == "t.dta":
+        pytest.importorskip("pyreadstat")  # pandas writes the file, and does not read it here
     FILES[name](frame, path)
     table = read_training_table(path, label="y", environment="site")
     kinds = {feature.name: feature.kind for feature in table.schema.features}

@@ -88,7 +88,10 @@ def storable(column: Any) -> Any:
         parts = [_text_categories(chunk) for chunk in chunks]
         return pa.chunked_array(parts, type=pa.dictionary(pa.int32(), pa.string(), ordered=column.type.ordered))
     if pa.types.is_string_view(column.type):
-        return column.cast(pa.string())
+        try:
+            return column.cast(pa.string())
+        except pa.ArrowNotImplementedError:  # pyarrow 16 can read views of strings, and do no more with them
+            return pa.array(column.to_pylist(), pa.string())
     return column
 
 
