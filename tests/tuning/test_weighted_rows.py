@@ -51,7 +51,8 @@ def test_the_weights_of_a_pool_are_those_of_repeated_rows():
     rng = np.random.default_rng(1)
     p, e, counts = rng.uniform(0.05, 0.95, (60, 3)), np.repeat([0, 1, 2], 20), rng.integers(1, 4, 60)
     rows = np.repeat(np.arange(60), counts)
-    np.testing.assert_allclose(pool_weights(p, e, row_weights=counts * 0.1), pool_weights(p[rows], e[rows]), atol=1e-8)
+    weights = (counts * 0.1).astype(np.float64)
+    np.testing.assert_allclose(pool_weights(p, e, row_weights=weights), pool_weights(p[rows], e[rows]), atol=1e-8)
 
 
 def test_a_search_over_our_own_kind_hands_weights_on():

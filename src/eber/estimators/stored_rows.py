@@ -44,6 +44,9 @@ def fit_stored(classifier: EnvironmentClassifier, rows: StoredRows, callback: Ep
     classifier._check_parameters()
     if classifier.n_members > 1:
         raise ValueError(f"Rows on disk are fitted by one member; n_members is {classifier.n_members}.")
+    for name in ("class_weight", "early_stopping", "warm_start"):
+        if value := getattr(classifier, name):
+            raise ValueError(f"Rows on disk are fitted without {name}, which is {value!r}; leave it out.")
     seed = classifier._draw_seed()
     attributes: dict[str, Any] = {
         "classes_": rows.classes,

@@ -21,10 +21,10 @@ from eber.compare.few_labels import (
     share_inside,
 )
 from eber.compare.record import ComparisonRecord
+from eber.displays.colours import PALETTE, QUIET
 from eber.evaluation.wording import format_interval, format_signed
 from eber.io.text import count
-from eber.report.charts import QUIET, Chart, new_figure, plain, rows_on
-from eber.report.figures import PALETTE
+from eber.report.charts import Chart, new_figure, plain, rows_on
 from eber.report.held_out import HeldOut
 from eber.tuning.calibration import MIN_ENVIRONMENTS, Calibration
 

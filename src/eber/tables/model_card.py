@@ -37,6 +37,10 @@ class Described(Protocol):
     def fingerprint(self) -> str: ...
 
     @property
+    def weight(self) -> str:
+        """The column that says how much each row counts; empty for none."""
+
+    @property
     def class_counts(self) -> dict[str, dict[str, int]]:
         """Environment to the rows of each of its classes."""
 

@@ -133,8 +133,8 @@ def fit_table(
             listener.note(note)
         plan = _plan(data, listener) if scores else FoldPlan({}, ())
         earlier = Path(results) if results is not None else results_folder(table, quick)
-        said = {"drop": dropped, "features": wanted, "choices": choices, "reading": file.reading}
-        known = _known_results(data, plan, chosen, seed, effort, earlier, said)
+        decided = {"drop": dropped, "features": wanted, "choices": choices, "reading": file.reading}
+        known = _known_results(data, plan, chosen, seed, effort, earlier, decided)
         entries, calibration = _held_out(data, plan, chosen, seed, effort, known, listener)
         preprocessing, fitted = _fit(data, chosen, seed, effort)
     remarks = [*plan.remarks, effort.care]
@@ -206,16 +206,16 @@ def _known_results(
     seed: int,
     effort: Effort,
     folder: Path,
-    said: Mapping[str, Any],
+    decided: Mapping[str, Any],
 ) -> dict[str, CellResult]:
-    """Fold to its result, where a comparison has made the very same fit: `said` the same about columns and reading."""
+    """Fold to its result, where a comparison has made the very same fit, with the same `decided` of columns and reading."""
     if not plan.folds or not (folder / RUN_FILE).exists():
         return {}
     experiment, (name,) = comparison(
         plan.folds,
         label=data.schema.label,
         environment=data.schema.environment,
-        **said,
+        **decided,
         effort=effort,
         data=data.fingerprint,
     ).with_methods([method])

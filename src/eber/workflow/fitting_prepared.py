@@ -65,6 +65,8 @@ def _require_as_prepared(prepared: PreparedTable, given: Mapping[str, Any]) -> N
             raise ValueError(
                 f"{prepared.folder} was prepared with the {name} {own!r}, not {given[name]!r}: prepare the table again."
             )
+    if given["weight"] is not None:
+        raise ValueError(f"{prepared.folder} holds no weights: give the table itself with --weight {given['weight']}.")
     for name, value in given.items():
         if name not in ("label", "environment") and value:
             raise ValueError(f"{name} was decided when {prepared.folder} was prepared: prepare the table again.")

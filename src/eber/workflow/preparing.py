@@ -72,7 +72,7 @@ def prepare_table(
             return one_after_the_other(function, tasks)
         return on_backend(backend, jobs, function, tasks)
 
-    choices = choices_of(categorical, numeric, missing, positive)
+    choices = choices_of(categorical, numeric, missing, positive, weight=None)
     # As absolute paths: a process elsewhere has another working folder.
     return prepare(
         open_table(Path(table).absolute(), Reading(encoding=encoding), choices.missing),

@@ -213,7 +213,7 @@ class AnnealedClassifier(Baseline):
 
     def _first_judged_epoch(self, n_rows: int) -> int:
         """After annealing, before which the objective is another one; the last pass where that never ends."""
-        per_epoch = -(-n_rows // self.batch_size)
+        per_epoch = -(-n_rows // super()._settings(n_rows).batch_size)
         return min(1 + -(-self._anneal_steps(n_rows) // per_epoch), self.epochs)
 
     @abstractmethod

@@ -77,6 +77,11 @@ class PreparedTable:
         return sum(sum(counts.values()) for counts in self.class_counts.values())
 
     @property
+    def weight(self) -> str:
+        """Rows on disk all count alike."""
+        return ""
+
+    @property
     def signs(self) -> tuple[str, ...]:
         """Columns of the source in which a minus is a value."""
         own = {self.schema.label: self.class_texts, self.schema.environment: self.environments.tolist()}
