@@ -208,7 +208,7 @@ def _known_results(
     folder: Path,
     decided: Mapping[str, Any],
 ) -> dict[str, CellResult]:
-    """Fold to its result, where a comparison has made the very same fit, with the same `decided` of columns and reading."""
+    """Fold to its result, where a comparison has made the very same fit, columns and reading decided alike."""
     if not plan.folds or not (folder / RUN_FILE).exists():
         return {}
     experiment, (name,) = comparison(
