@@ -85,8 +85,8 @@ SABOTAGES = (
         after="(weights[name] == weights[name]).all()",
     ),
     Sabotage(
-        broken="A search that kept nothing is taken.",
-        test=CORPUS + "[models]",
+        broken="A search that kept nothing is refused for its answers alone.",
+        test=SAVING + "test_a_pool_with_attributes_that_no_fit_has_is_refused",
         file="tuning/load_checks.py",
         before="        if not part.estimators_ or any(",
         after="        if any(",

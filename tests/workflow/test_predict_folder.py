@@ -171,6 +171,10 @@ def test_a_file_that_changes_while_it_is_predicted_does_not_count_as_done(
             patch.setattr(folder_prediction, "predict_file", tampered(predict_file))
         else:
             patch.setattr(prediction, "_answers", tampered(prediction._answers))
+            with pytest.raises(ValueError, match=r"south\.parquet was changed while it was read"):
+                predict_file(model, part, tmp_path / "alone.parquet")
+            assert not (tmp_path / "alone.parquet").exists()
+            part.write_bytes(good)
         with pytest.raises(ValueError, match=r"south\.parquet was changed while it was read"):
             model.predict_table(folder, tmp_path / "out")
     part.write_bytes(good)
