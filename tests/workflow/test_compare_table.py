@@ -96,8 +96,11 @@ def test_what_is_advised_can_be_fitted_by_the_command_that_is_given(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     methods = ["No model", "Logistic regression", "Random forest"]
-    comparison = eber.compare_table(parquet, **NAMES, methods=methods, out="out", jobs=1)
+    said: dict[str, Any] = {"missing": ["-999", "?"], "numeric": ["age"], "epochs": 7}
+    comparison = eber.compare_table(parquet, **NAMES, methods=methods, out="out", jobs=1, **said)
     words = shlex.split(comparison.fit_command)
+    for option in ("--missing -999 --missing", "--numeric age", "--epochs 7"):
+        assert option in comparison.fit_command, "fitted as it was compared"
     assert words[:2] == ["eber", "fit"]
     assert words[words.index("--method") + 1] == comparison.recommended
     assert comparison.fit_command in repr(comparison).replace("\n", " ")

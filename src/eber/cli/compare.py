@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -113,32 +113,25 @@ def compare(
         )
     show(comparison)
     if fit and comparison.fit_command:
-        fit_advised(comparison, table, drop, features, out_model, quick)
+        fit_advised(comparison, table, out_model)
     raise typer.Exit(comparison.exit_status)
 
 
-def fit_advised(
-    comparison: TableComparison,
-    table: Path,
-    drop: list[str] | None,
-    features: list[str] | None,
-    out: Path,
-    quick: bool,
-) -> None:
-    """Fit what a comparison advises, with its scores for the card."""
+def fit_advised(comparison: TableComparison, table: Path, out: Path) -> None:
+    """Fit what a comparison advises as it was compared, with its scores for the card."""
     from eber.cli.fit import fit
 
     record = comparison.record
+    said: dict[str, Any] = {"drop": record.drop, "features": record.features, **record.choices, **record.reading}
     fit(
         table,
         out,
         record.label,
         record.environment,
         method=comparison.recommended,
-        drop=drop,
-        features=features,
-        weight=record.weight or None,
-        quick=quick,
+        **said,
+        quick=not record.effort.searches,
+        epochs=record.passes,
         results=comparison.folder,
     )
 

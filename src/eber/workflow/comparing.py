@@ -229,9 +229,10 @@ def fit_command(record: ComparisonRecord, summary: ComparisonSummary, results: R
     table = str(results.run["data_dir"])
     words = ["eber", "fit", table, "--label", record.label, "--environment", record.environment]
     words += ["--method", method.source if own else method.name]
-    words += ["--weight", record.weight] if record.weight else []
-    for option, columns in (("--drop", record.drop), ("--features", record.features or ())):
-        words += [word for column in columns for word in (option, column)]
+    said = {"drop": record.drop, "features": record.features, **record.choices, **record.reading}
+    for option, given in said.items():
+        values = [given] if isinstance(given, str) else given or ()
+        words += [word for value in values for word in (f"--{option}", value)]
     words += [] if record.effort.searches else ["--quick"]
     words += [] if record.passes is None else ["--epochs", str(record.passes)]
     words += (
