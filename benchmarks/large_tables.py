@@ -22,7 +22,7 @@ def against_boosting(n_rows: int = 1_000_000) -> dict[str, dict[str, float]]:
     """Processor seconds of a fit, in units of boosting's, and NLL in new environments; one run, one thread."""
     own = ParametricParameters(m_train=ENVIRONMENTS, n=n_rows // ENVIRONMENTS, d=COLUMNS, m_validation=1, m_test=1)
     train = draw(own, random_state=0).train
-    # Other environments of the same simulation, and not its test environments: nothing was chosen by them.
+    # Validation environments, and not the simulation's test environments: by such the rule for batches was looked at.
     new = draw(ParametricParameters(m_validation=TEST_ENVIRONMENTS, n=TEST_ROWS, d=COLUMNS), random_state=1).validation
     X, told = train.X.astype(np.float32), {"environments": train.environments}
     contestants: dict[str, tuple[Any, dict[str, Any]]] = {
