@@ -14,7 +14,7 @@ from eber.estimators.base import EnvironmentClassifier
 from eber.estimators.batches import USUAL_BATCH
 from eber.methods import PENALTY_WEIGHTS, POOL, find_method
 from eber.runs.fitting import Steps, fit
-from eber.tuning.grids import PENALISED_DECAYS, Candidate, default_candidates, penalised_candidates
+from eber.tuning.grids import PENALISED, Candidate, default_candidates, penalised_candidates
 from eber.tuning.pool import EnvironmentPool
 from eber.tuning.search import MAX_FOLDS, EnvironmentSearch
 
@@ -114,8 +114,8 @@ def candidates_of(method: str) -> list[Candidate]:
     """The settings that are tried for a method; a single empty one where it has none to choose."""
     declared = find_method(method)
     if declared.penalty_parameter:
-        decays = PENALISED_DECAYS if declared.is_network else ()
-        return penalised_candidates(declared.penalty_parameter, declared.grid(PENALTY_WEIGHTS), decays)
+        others = PENALISED if declared.is_network else ()
+        return penalised_candidates(declared.penalty_parameter, declared.grid(PENALTY_WEIGHTS), others)
     try:
         return default_candidates(declared.build())
     except TypeError:  # a kind that nobody has listed settings for

@@ -20,6 +20,8 @@ WEIGHT_DECAYS = (0.0, 1.0, 3.0, 10.0)
 NETWORK: tuple[Candidate, ...] = tuple({"weight_decay": decay} for decay in WEIGHT_DECAYS)
 WIDE_NETWORK: tuple[Candidate, ...] = tuple({"hidden_dims": (64, 64), "weight_decay": decay} for decay in (0.0, 3.0))
 """For tables with many rows and few columns, which the default network is too small for."""
+LINEAR_NETWORK: tuple[Candidate, ...] = tuple({"featurizer": "linear", "weight_decay": decay} for decay in (1.0, 3.0))
+"""For tables with many columns and few rows, which the default network overfits."""
 LOGISTIC: tuple[Candidate, ...] = tuple({"C": c} for c in (0.01, 0.1, 1.0, 10.0))
 BOOSTING: tuple[Candidate, ...] = (
     {"max_iter": 80, "learning_rate": 0.06, "max_leaf_nodes": 12, "l2_regularization": 5.0},
@@ -41,15 +43,13 @@ FOREST: tuple[Candidate, ...] = tuple(
     for share in ("sqrt", 0.5)
     for leaf in (1, 5, 20)
 )
-PENALISED_DECAYS = (0.0, 3.0)
-"""Tried with each penalty weight, so that a method with three weights has as many candidates as one without."""
+PENALISED: tuple[Candidate, ...] = (*({"weight_decay": decay} for decay in (0.0, 3.0)), LINEAR_NETWORK[-1])
+"""Tried with each penalty weight, so that a method with three weights has about as many candidates as one without."""
 
 
-def penalised_candidates(parameter: str, weights: Sequence[float], decays: Sequence[float]) -> list[Candidate]:
-    """Each penalty weight, with each weight decay where there are some."""
-    if not decays:
-        return [{parameter: weight} for weight in weights]
-    return [{parameter: weight, "weight_decay": decay} for weight in weights for decay in decays]
+def penalised_candidates(parameter: str, weights: Sequence[float], others: Sequence[Candidate]) -> list[Candidate]:
+    """Each penalty weight, with each of the other settings where there are some."""
+    return [{parameter: weight, **other} for weight in weights for other in others or ({},)]
 
 
 def in_words(candidate: Candidate) -> str:
@@ -75,7 +75,7 @@ def default_candidates(estimator: Any) -> list[Candidate]:
         name, last = estimator.steps[-1]
         return [{f"{name}__{key}": value for key, value in candidate.items()} for candidate in default_candidates(last)]
     if isinstance(estimator, EnvironmentClassifier):
-        return [*NETWORK, *(WIDE_NETWORK if estimator.featurizer == "mlp" else ())]
+        return [*NETWORK, *((*WIDE_NETWORK, *LINEAR_NETWORK) if estimator.featurizer == "mlp" else ())]
     if isinstance(estimator, HistGradientBoostingClassifier) and estimator.early_stopping is True:
         return list(STOPPED_BOOSTING)
     for kind, grid in (
