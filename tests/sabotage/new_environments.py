@@ -79,7 +79,7 @@ SABOTAGES = (
     Sabotage(
         broken="The strength of the record is not looked at.",
         test="tests/tuning/test_adaptation_record.py::test_the_mixture_is_shrunk_by_the_strength_of_the_record",
-        file="estimators/eber.py",
+        file="estimators/eber_adapting.py",
         before="            adapted._shrink_mixture(record.strength)\n",
         after="            adapted._shrink_mixture(1.0)\n",
     ),

@@ -42,7 +42,7 @@ SABOTAGES = (
     Sabotage(
         broken="The mixture before adapting is that after it.",
         test=MIXTURES,
-        file="estimators/eber.py",
+        file="estimators/eber_adapting.py",
         before='hasattr(self, "adaptation_") and not before_adapting',
         after='hasattr(self, "adaptation_")',
     ),

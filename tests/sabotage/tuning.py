@@ -6,7 +6,7 @@ SABOTAGES = (
     Sabotage(
         broken="What the record says about adapting is not looked at.",
         test="tests/tuning/test_adaptation_record.py::test_it_adapts_where_that_helped_or_where_it_is_told_to",
-        file="estimators/eber.py",
+        file="estimators/eber_adapting.py",
         before="if record is not None and not record.helped and not force:",
         after="if record is None and not force:",
     ),
