@@ -8,6 +8,7 @@ import re
 import resource
 import shutil
 import subprocess
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def assert_shown_and_printed(page: Path, scratch: Path) -> None:
     titles = re.findall(r"<h2>(.*?)</h2>", source)
     assert titles
     for title in titles:
-        assert _words(html.unescape(title)) in printed
+        assert _words(html.unescape(title)) in printed, title
 
 
 def answer_of(page: Path, scratch: Path, script: str, width: int = 1300) -> Any:
@@ -117,5 +118,5 @@ def _lift_limit_of_memory() -> None:
 
 
 def _words(text: str) -> str:
-    """Without blanks, which a PDF need not hold."""
-    return re.sub(r"\s", "", text)
+    """Without blanks, which a PDF need not hold, and without ligatures, which its fonts may have made of letters."""
+    return re.sub(r"\s", "", unicodedata.normalize("NFKC", text))

@@ -147,7 +147,10 @@ def test_the_card_names_how_settings_were_chosen_and_which(
     assert eber(monkeypatch, "fit", hospitals, *NAMES, *options) == 0
     card = (tmp_path / "model" / "card.md").read_text()
     assert "by NLL in training environments that are left out, 2 folds of them at most" in card
-    assert re.search(r"- kept by the search: \\\[\{'penalty_weight': 10?0?\.0, 'weight_decay': [03]\.0\}", card)
+    assert re.search(
+        r"- kept by the search: \\\[\{'penalty_weight': 10?0?\.0, ('featurizer': 'linear', )?'weight_decay': [03]\.0\}",
+        card,
+    )
     assert eber(monkeypatch, "fit", hospitals, *NAMES, *options, "--quick") == 0
     assert "Settings are fixed and nothing is tuned (--quick)" in (tmp_path / "model" / "card.md").read_text()
 
@@ -201,15 +204,17 @@ def test_the_page_answers_in_order_and_asks_for_nothing(compared: Path) -> None:
 def test_each_section_begins_with_its_answer(compared: Path) -> None:
     page = (compared / "report.html").read_text()
     answers = re.findall(r'</h2>\n<p class="lead">(.*?)</p>', page)
-    assert len(answers) == 9
+    assert len(answers) == 11
     for answer, says in zip(
         answers,
         (
             "Use |tie",
             r"(?i)19 of 20 new environments",
             "ECE",
+            "cannot be said from 3 held-out environments",
             r"held-out environments together|at no threshold",
             "shuffled|no single column",
+            "label|cannot be said from 3 held-out environments",
             "better in . of 3 held-out environments",
             r"entropy",
             r"disagreement between",

@@ -45,7 +45,7 @@ def test_as_many_fits_are_promised_as_are_made(table: TrainingTable, monkeypatch
     result = run_alone(evaluate_fold(table, table.environments == "a", "IRM", 0, EFFORT))
     candidates, folds = preview.search_of("IRM", table, plan, EFFORT)
     assert candidates * folds + len(result.arrays["settings"]) == len(made)
-    assert (candidates, folds) == (6, 2)
+    assert (candidates, folds) == (9, 2)
     assert preview.search_of("IRM", table, plan, Effort(4, 0)) == (1, 0)
     assert preview.search_of("No model", table, plan, EFFORT) == (1, 0)
 
