@@ -122,7 +122,7 @@ def test_the_guide_runs_from_top_to_bottom_in_an_empty_folder(
                         assert eber(monkeypatch, *arguments) == 0, capsys.readouterr().err
                         if arguments[0] == "example":
                             table = draw_hospitals(900)
-                            kept = table["hospital"].isin(["Ashford", "Birchwood", "Harbour"])
+                            kept = table["hospital"].isin(["Ashford", "Birchwood", "Dunmore", "Harbour"])
                             table[kept].to_csv("hospitals.csv", index=False)
 
 

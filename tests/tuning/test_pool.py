@@ -104,7 +104,7 @@ def test_a_method_is_searched_over_its_default_settings_and_parameters_are_reach
     pool = EnvironmentPool([("erm", ERMClassifier(epochs=1, random_state=0)), METHODS[0]])
     pool.set_params(erm__epochs=2)
     pool.fit(X, y, environments=e)
-    assert len(pd.DataFrame(pool.searches_[0].results_)["candidate"].unique()) == 6
+    assert len(pd.DataFrame(pool.searches_[0].results_)["candidate"].unique()) == 8
     assert pool.searches_[0].estimator.epochs == 2
     assert clone(pool).get_params()["erm__epochs"] == 2
     with pytest.raises(ValueError, match="not unique"):
