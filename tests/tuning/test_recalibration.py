@@ -97,9 +97,7 @@ def test_intervals_hold_new_environments_as_often_as_stated():
             rows_in[i, seed] = np.mean((low <= true[new]) & (true[new] <= high))
     for level, of_rates, of_rows in zip(levels, rates, rows_in, strict=True):
         allowance = 3 * np.sqrt(level * (1 - level) / 200)  # and 0.05: the fallback makes spreads a little large
-        assert (
-            level - allowance < of_rates.mean() < level + allowance + 0.05
-        )
+        assert level - allowance < of_rates.mean() < level + allowance + 0.05
         assert level - allowance < of_rows.mean() < level + allowance + 0.05
 
 
