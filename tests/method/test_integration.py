@@ -49,6 +49,16 @@ def test_the_expansion_gives_probabilities_however_steep_the_decoder_is() -> Non
     np.testing.assert_allclose(found.sum(-1), 1, atol=1e-12)
 
 
+def test_the_closed_form_gives_probabilities_where_it_is_sure() -> None:
+    """p(k|x,e) adds up to one but for rounding, which must not leave less than nothing for the other class."""
+    module, batch = make_networks(3, K=2, L=1), make_batch(3, K=2, B=500)
+    with torch.no_grad():
+        module.f1[0].bias.copy_(torch.tensor([0.0, 1e4]))  # type: ignore[operator]
+    found = predict(module, batch.x, None).p_y_given_xe
+    assert found.min() >= 0
+    assert found.max() <= 1
+
+
 def test_working_in_chunks_leaves_the_expansion_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     module, batch = make_networks(3, K=5, L=4), make_batch(3, K=5)
     rule = Expansion.with_points(4, 64, 0)

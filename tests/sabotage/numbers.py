@@ -4,6 +4,13 @@ from tests.sabotage.sabotage import Sabotage
 
 SABOTAGES = (
     Sabotage(
+        broken="Rounding leaves less than nothing for the class that is all but impossible.",
+        test="tests/method/test_integration.py::test_the_closed_form_gives_probabilities_where_it_is_sure",
+        file="method/integration.py",
+        before=".sum(0).clamp_(max=1)",
+        after=".sum(0)",
+    ),
+    Sabotage(
         broken="The latent that is asked for alone does not weigh the environments.",
         test="tests/estimators/test_explanation.py::test_every_answer_is_a_part_of_one_explanation",
         file="method/inference.py",

@@ -153,7 +153,8 @@ def average_components(
         slope = slope[:, None, None, None]
         mean = (slope * c.mu).sum(0).add_(offset)
         variance = (slope * c.log_sigma.exp()).square_().sum(0)
-        positive = (p_k * expected_sigmoid(mean, variance)).sum(0)  # (m, B)
+        # At most one: p(k|x,e) adds up to a little more or less in floating point.
+        positive = (p_k * expected_sigmoid(mean, variance)).sum(0).clamp_(max=1)  # (m, B)
         return torch.stack([1 - positive, positive])
     if isinstance(rules, Expansion):
         return (p_k * rules.average(linear_decoder(module), c)).sum(1)

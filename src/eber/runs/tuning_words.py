@@ -42,8 +42,8 @@ def _how(rule: str) -> str:
     if rule not in HOW_CHOSEN:
         return NOTHING_CHOSEN
     return (
-        f"Tuned rows: settings are chosen under each seed {HOW_CHOSEN[rule]}, penalty weights among them; all within "
-        "one standard error of the best are kept and averaged."
+        f"Tuned rows: settings are chosen under each seed {HOW_CHOSEN[rule]}, penalty weights among them; as many "
+        "of the best are kept as leave their average within one standard error of the best such average."
     )
 
 
