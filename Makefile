@@ -74,7 +74,7 @@ LOWEST := tests/tables tests/cli tests/compare tests/report tests/evaluation tes
 	test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-lowest.txt torch
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-lowest.txt \
-		--editable '.[data]' pytest pytest-xdist hypothesis polars pypdf
+		--editable '.[data,excel,scale]' pytest pytest-xdist hypothesis polars pypdf
 	touch $@
 
 test-lowest: .venv-lowest/.installed

@@ -23,6 +23,9 @@ def with_missing_as_null(table: Any) -> Any:
     """The same with nulls where a column of text says that a value is missing, and where a number is none (NaN)."""
     missing = pa.array(MISSING_TEXTS)
     for j, column in enumerate(table.columns):
+        if pa.types.is_float16(column.type):  # for which pyarrow 16 has no is_nan
+            column = pc.cast(column, pa.float32())
+            table = table.set_column(j, table.field(j).name, column)
         if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
             nothing = pa.scalar(None, column.type)
             table = table.set_column(j, table.field(j).name, pc.if_else(pc.is_nan(column), nothing, column))
