@@ -6,6 +6,8 @@ import re
 import sys
 from pathlib import Path
 
+from sphinx.application import Sphinx
+
 import eber
 
 HERE = Path(__file__).parent
@@ -87,21 +89,21 @@ OUTSIDE = {
 """Pages that live above this folder, and the pages here that include them."""
 
 
-def stay_inside(app: object, docname: str, source: list[str]) -> None:
+def stay_inside(app: Sphinx, docname: str, source: list[str]) -> None:
     """Links from a page to a file above this folder lead to the page that includes it."""
     for above, here in OUTSIDE.items():
         up = "../" * docname.count("/")
         source[0] = re.sub(rf"\]\((?:\.\./)+{re.escape(above)}", f"]({up}{here}", source[0])
 
 
-def stay_inside_included(app: object, relative_path: Path, parent: str, content: list[str]) -> None:
+def stay_inside_included(app: Sphinx, relative_path: Path, parent: str, content: list[str]) -> None:
     """In an included page, links are those of the folder above."""
     content[0] = re.sub(r"\]\(docs/", "](", content[0])
     for above, here in OUTSIDE.items():
         content[0] = content[0].replace(f"]({above}", f"]({here}")
 
 
-def setup(app: object) -> None:
+def setup(app: Sphinx) -> None:
     """Connect what is above."""
-    app.connect("source-read", stay_inside)  # type: ignore[attr-defined]
-    app.connect("include-read", stay_inside_included)  # type: ignore[attr-defined]
+    app.connect("source-read", stay_inside)
+    app.connect("include-read", stay_inside_included)

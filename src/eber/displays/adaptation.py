@@ -144,8 +144,7 @@ class AdaptationDisplay:
                 "adaptation_record_ of what it chose."
             )
         names = self.environments if kind == "mixture" or self.record is None else self.record.environments
-        self.ax_ = axes_for(ax, height_of(len(names)) + 0.2)
-        self.figure_ = self.ax_.figure  # type: ignore[assignment]
+        self.ax_, self.figure_ = axes_for(ax, height_of(len(names)) + 0.2)
         if kind == "mixture":
             title = "nothing speaks against it" if not self.reasons else "not to be trusted: see reasons"
             self._dumbbells(self.before, self.after, names)

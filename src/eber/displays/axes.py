@@ -9,6 +9,7 @@ from eber.displays.colours import INK, MARKERS, PALETTE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 ROW_HEIGHT = 0.32
 """Inches for each line of a picture that has one for each environment."""
@@ -16,14 +17,14 @@ MAX_NAME = 26
 """Longer names would leave no room for the picture."""
 
 
-def axes_for(ax: Axes | None, height: float = 4.0, width: float = 6.4) -> Axes:
-    """The given axes, or those of a new figure of pyplot's, without the two spines that say nothing."""
+def axes_for(ax: Axes | None, height: float = 4.0, width: float = 6.4) -> tuple[Axes, Figure]:
+    """The given axes, or those of a new figure of pyplot's, without two spines that say nothing; and their figure."""
     if ax is None:
         from matplotlib import pyplot
 
         _, ax = pyplot.subplots(figsize=(width, height), layout="constrained")
     ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    return ax, ax.figure  # type: ignore[return-value] # a part of a figure does as well
 
 
 def height_of(n_rows: int) -> float:

@@ -152,8 +152,7 @@ class EnvironmentCalibrationDisplay:
         **kwargs
             For matplotlib's `plot`.
         """
-        self.ax_ = axes_for(ax, 4.4, 6.8)
-        self.figure_ = self.ax_.figure  # type: ignore[assignment]
+        self.ax_, self.figure_ = axes_for(ax, 4.4, 6.8)
         self.ax_.plot([0, 1], [0, 1], color=QUIET, linestyle=":", linewidth=1, zorder=1)
         few = len(self.curves) <= MAX_CURVES
         self.lines_ = []

@@ -131,8 +131,7 @@ class EnvironmentWeightsDisplay:
             For matplotlib's `pcolormesh`.
         """
         shape = self.weights.shape
-        self.ax_ = axes_for(ax, height_of(shape[0]) + 0.4)
-        self.figure_ = self.ax_.figure  # type: ignore[assignment]
+        self.ax_, self.figure_ = axes_for(ax, height_of(shape[0]) + 0.4)
         options = {"cmap": cmap, "vmin": 0.0, "vmax": self.weights.max(), "edgecolors": "white", "linewidth": 1.5}
         edges = [np.arange(size + 1) - 0.5 for size in reversed(shape)]
         self.image_ = self.ax_.pcolormesh(*edges, self.weights, **{**options, **kwargs})

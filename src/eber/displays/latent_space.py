@@ -138,8 +138,7 @@ class LatentSpaceDisplay:
             For matplotlib's `scatter`.
         """
         strips = len(self.components) == 1
-        self.ax_ = axes_for(ax, height_of(len(self.groups)) + 0.3 if strips else 4.4)
-        self.figure_ = self.ax_.figure  # type: ignore[assignment]
+        self.ax_, self.figure_ = axes_for(ax, height_of(len(self.groups)) + 0.3 if strips else 4.4)
         x = self.z[:, self.components[0]]
         classes = np.unique(self.labels)
         heights = self._strips(classes) if strips else self.z[:, self.components[1]]

@@ -121,8 +121,7 @@ class TrainingHistoryDisplay:
         unknown = [term for term in shown if term not in self.history]
         if unknown:
             raise ValueError(f"There is no term {unknown[0]!r}; this fit has {', '.join(self.history)}.")
-        self.ax_ = axes_for(ax)
-        self.figure_ = self.ax_.figure  # type: ignore[assignment]
+        self.ax_, self.figure_ = axes_for(ax)
         self.lines_ = []
         drawn = len(self.ax_.lines)
         for k, term in enumerate(shown, start=drawn):

@@ -121,8 +121,7 @@ class UncertaintySplitDisplay:
         **kwargs
             For matplotlib's `barh`.
         """
-        self.ax_ = axes_for(ax, height_of(len(self.means)))
-        self.figure_ = self.ax_.figure  # type: ignore[assignment]
+        self.ax_, self.figure_ = axes_for(ax, height_of(len(self.means)))
         places = np.arange(len(self.means))
         start = np.zeros(len(self.means))
         self.bars_ = []
