@@ -1,4 +1,4 @@
-"""Fits that have not seen some training rows, and what they say about them."""
+"""What fits say about training rows that they have not seen, and which candidates are kept for it."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from eber.estimators.many_fits import fit_many
 from eber.exceptions import EnvironmentWarning, FitWarning, NonFiniteLossError, warn_user
 from eber.io.text import count
 from eber.model_selection import Fold, leave_one_environment_out, training_domain_cross_validation
+from eber.tuning.adaptation_record import STRENGTHS, adapted_to_each
 from eber.tuning.grids import Candidate
 
 LEAVE_ENVIRONMENTS_OUT, LEAVE_ROWS_OUT, NOTHING_LEFT_OUT = "leave environments out", "leave rows out", "none"
@@ -61,19 +62,21 @@ def _obstacle(environments: NDArray[Any]) -> str:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Fits of C candidates without each of the folds.
+    """What fits of C candidates without each of the folds say about the rows that were left out.
 
     Attributes
     ----------
     folds : rows fitted on and rows left out, of each fold
-    fits : fits[c][fold], None where training diverged
     proba : (C, n, K)
         Probabilities of rows while they were left out; NaN of rows that never were, and where training diverged.
+    adapted : (S, C, n) or None
+        Where adapting was tried: the probability of each row's label after it, by strength
+        (`eber.tuning.adaptation_record`).
     """
 
     folds: list[Fold]
-    fits: list[list[Any | None]]
     proba: NDArray[np.float64]
+    adapted: NDArray[np.float64] | None = None
 
 
 def fit_sound(estimators: Sequence[Any], data: Sequence[MultiEnvironmentData]) -> list[Exception | None]:
@@ -86,9 +89,21 @@ def fit_sound(estimators: Sequence[Any], data: Sequence[MultiEnvironmentData]) -
 
 
 def fit_left_out(
-    estimator: Any, candidates: Sequence[Candidate], table: MultiEnvironmentData, folds: list[Fold], n_classes: int
+    estimator: Any,
+    candidates: Sequence[Candidate],
+    table: MultiEnvironmentData,
+    folds: list[Fold],
+    n_classes: int,
+    *,
+    adapting: bool = False,
 ) -> LeftOut:
-    """Fit every candidate without every fold, side by side where that is possible."""
+    """Fit every candidate without every fold, side by side where that is possible.
+
+    Parameters
+    ----------
+    adapting : bool
+        Whether EBER's fits, which these then have to be, also try what adapting does.
+    """
     tables = [table.select(rows) for rows, _ in folds]
     estimators = [[clone(estimator).set_params(**candidate) for _ in folds] for candidate in candidates]
     with warnings.catch_warnings():
@@ -96,12 +111,31 @@ def fit_left_out(
             warnings.simplefilter("ignore", category)
         errors = iter(fit_sound([e for row in estimators for e in row], tables * len(candidates)))
     fits = [[None if next(errors) else e for e in row] for row in estimators]
-    proba = np.full((len(candidates), len(table.y), n_classes), np.nan)
-    for c, row in enumerate(fits):
-        for fitted, (_, left_out) in zip(row, folds, strict=True):
-            if fitted is not None:
-                proba[c, left_out] = fitted.predict_proba(table.select(left_out).X)
-    return LeftOut(folds, fits, proba)
+    C, n = len(candidates), len(table.y)
+    proba = np.full((C, n, n_classes), np.nan)
+    adapted = np.full((len(STRENGTHS), C, n), np.nan) if adapting else None
+    for fold, (_, rows) in enumerate(folds):
+        proba[:, rows], after = said_about([row[fold] for row in fits], table.select(rows), n_classes, adapting)
+        if adapted is not None:
+            adapted[:, :, rows] = after
+    return LeftOut(folds, proba, adapted)
+
+
+def said_about(
+    fits: Sequence[Any | None], rows: MultiEnvironmentData, n_classes: int, adapting: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """What fits say about rows that they have not seen, (C, n, K); after adapting, of the label, (S, C, n).
+
+    NaN of fits that diverged, which are None.
+    """
+    proba = np.full((len(fits), len(rows), n_classes), np.nan)
+    adapted = np.full((len(STRENGTHS), len(fits), len(rows)), np.nan) if adapting else None
+    for c, fitted in enumerate(fits):
+        if fitted is not None:
+            proba[c] = fitted.predict_proba(rows.X)
+            if adapted is not None:
+                adapted[:, c] = adapted_to_each(fitted, rows)
+    return proba, adapted
 
 
 def judged_units(
@@ -125,10 +159,18 @@ def losses(
 
     With weights of the rows, (n,), all positive, weighted means.
     """
-    p = np.take_along_axis(proba, y_index[None, :, None], 2)[:, :, 0]  # (C, n)
-    row_losses = -np.log(np.clip(p, SMALLEST, None))
+    return label_losses(np.take_along_axis(proba, y_index[None, :, None], 2)[:, :, 0], units, weights)
+
+
+def label_losses(
+    p_of_label: NDArray[np.float64],
+    units: Sequence[NDArray[np.int64]],
+    weights: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """The same from the probability of each row's label, (C, n) -> (C, U)."""
+    row_losses = -np.log(np.clip(p_of_label, SMALLEST, None))
     if not units:
-        return np.empty((len(proba), 0))
+        return np.empty((len(p_of_label), 0))
     if weights is None:
         means = np.stack([row_losses[:, rows].mean(1) for rows in units], 1)
     else:

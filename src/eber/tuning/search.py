@@ -17,21 +17,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eber.datasets.base import MultiEnvironmentData
 from eber.estimators import EBERClassifier
-from eber.estimators.base import EnvironmentClassifier
 from eber.estimators.log_probabilities import LogProbabilitiesMixin
-from eber.estimators.members import average_of
 from eber.estimators.rows import checked_weights
-from eber.tuning.adaptation_record import record_adaptation
+from eber.tuning.choosing import Choice, choose
 from eber.tuning.grids import Candidate, default_candidates
-from eber.tuning.left_out import (
-    LEAVE_ENVIRONMENTS_OUT,
-    choose_folds,
-    fit_left_out,
-    fit_sound,
-    judged_units,
-    kept_candidates,
-    losses,
-)
+from eber.tuning.left_out import LEAVE_ENVIRONMENTS_OUT, choose_folds, fit_left_out, fit_sound
 
 MAX_FOLDS = 4
 """Folds of whole environments that a search takes by default: more cost more, and four tell settings apart."""
@@ -127,36 +117,51 @@ class EnvironmentSearch(LogProbabilitiesMixin, MetaEstimatorMixin, ClassifierMix
         whole, classes = checked_table(self, X, y, environments, sample_weight)
         counted = np.ones(len(whole), dtype=bool) if whole.weights is None else whole.weights > 0
         table = whole if counted.all() else whole.select(counted)
-        y_index = np.searchsorted(classes, table.y)
+        rule, folds = choose_folds(table.y, table.environments, self.max_folds)
+        adapting = rule == LEAVE_ENVIRONMENTS_OUT and self.adapts
+        candidates = self.candidates_to_try
+        left_out = fit_left_out(self.estimator, candidates, table, folds, len(classes), adapting=adapting)
+        choice = choose(left_out, table, rule, only_best=self.select == "best")
+        fits = self.to_fit(choice)
+        self.complete(choice, rule, fits, fit_sound(fits, [table] * len(fits)))
+        of_all = np.full((len(whole), len(classes)), np.nan)
+        of_all[counted] = self.left_out_proba_
+        self.left_out_proba_ = of_all
+        return self
+
+    @property
+    def candidates_to_try(self) -> list[Candidate]:
+        """The settings among which is chosen: those that were given, or the default list."""
         candidates = default_candidates(self.estimator) if self.candidates is None else list(self.candidates)
         if not candidates:
             raise ValueError("candidates is empty: there is nothing to choose from; [{}] is the estimator as it is.")
-        rule, folds = choose_folds(table.y, table.environments, self.max_folds)
-        left_out = fit_left_out(self.estimator, candidates, table, folds, len(classes))
-        units, names = judged_units(folds, table.environments, rule)
-        unit_losses = losses(left_out.proba, y_index, units, table.weights)
-        kept = kept_candidates(left_out.proba, y_index, units, table.weights)
-        kept = kept[:1] if self.select == "best" else np.sort(kept)
+        return candidates
 
-        fits = [clone(self.estimator).set_params(**candidates[c]) for c in kept]
-        errors = fit_sound(fits, [table] * len(fits))
-        sound = [i for i, error in enumerate(errors) if error is None]
-        if not sound:
-            raise next(error for error in errors if error is not None)
-        kept, fits = kept[sound], [fits[i] for i in sound]
-        ours = all(isinstance(fitted, EnvironmentClassifier) for fitted in fits)
+    @property
+    def adapts(self) -> bool:
+        """Whether its fits can adapt to unlabelled rows, so that left-out rows can show what that does."""
+        return isinstance(self.estimator, EBERClassifier) and self.estimator.prediction_weights == "learned"
 
-        self.classes_, self.rule_ = classes, rule
-        self.chosen_ = [candidates[c] for c in kept]
-        self.estimators_ = [average_of(fits)] if ours else fits
-        adaptable = isinstance(self.estimator, EBERClassifier) and self.estimator.prediction_weights == "learned"
-        if adaptable and rule == LEAVE_ENVIRONMENTS_OUT:
-            self.estimators_[0].adaptation_record_ = record_adaptation(left_out, kept, table)
-        self.left_out_proba_ = np.full((len(whole), len(classes)), np.nan)
-        self.left_out_proba_[counted] = left_out.proba[kept].mean(0)
+    def to_fit(self, choice: Choice) -> list[Any]:
+        """The candidates that were kept, to be fitted on all rows."""
+        candidates = self.candidates_to_try
+        return [clone(self.estimator).set_params(**candidates[c]) for c in choice.kept]
+
+    def complete(self, choice: Choice, rule: str, fits: Sequence[Any], errors: Sequence[Exception | None]) -> Self:
+        """Take over what was chosen and its fits on all rows, with what ended those that diverged.
+
+        `fit` ends with it; so can whoever has done the same fits for several searches at once.
+        """
+        candidates = self.candidates_to_try
+        unit_losses = choice.losses
+        choice = choice.without_diverged(errors)
+        self.classes_, self.rule_ = np.unique(choice.table.y), rule
+        self.chosen_ = [candidates[c] for c in choice.kept]
+        self.estimators_ = choice.answering([f for f, error in zip(fits, errors, strict=True) if error is None])
+        self.left_out_proba_ = choice.left_out_proba
         self.results_ = {
-            "candidate": np.repeat(np.arange(len(candidates)), len(names)).tolist(),
-            "left_out": names * len(candidates),
+            "candidate": np.repeat(np.arange(len(candidates)), len(choice.names)).tolist(),
+            "left_out": choice.names * len(candidates),
             "nll": unit_losses.ravel().tolist(),
         }
         return self
