@@ -12,8 +12,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
 
 from eber import EBERClassifier
-from eber.compare.methods import POOL_MEMBERS, Effort, build, candidates_of, fit_method
-from eber.compare.running import evaluate_fold, pool_of
+from eber.compare.evaluating import evaluate_fold, pool_of
+from eber.compare.fit_method import fit_method
+from eber.compare.methods import POOL_MEMBERS, Effort, build, candidates_of
 from eber.datasets.hospitals import draw_hospitals
 from eber.methods import BUILT_IN, PENALTY_WEIGHTS, default_methods
 from eber.runs.cell import ADAPTED, MAIN

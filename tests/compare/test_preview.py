@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from eber.compare import preview
+from eber.compare.evaluating import evaluate_fold
 from eber.compare.folds import plan_folds
 from eber.compare.methods import POOL_MEMBERS, Effort
-from eber.compare.running import evaluate_fold
 from eber.estimators import IRMClassifier
 from eber.runs.joint_fits import run_alone
 from eber.tables.preprocessing import Preprocessing

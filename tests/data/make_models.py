@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 
 from eber import EBERClassifier, ERMClassifier, FishrClassifier, IRMClassifier, VRExClassifier
-from eber.compare.methods import Effort, fit_method
+from eber.compare.fit_method import fit_method
+from eber.compare.methods import Effort
 from eber.datasets.hospitals import draw_hospitals
 from eber.runs.joint_fits import run_alone
 from eber.tables.model_card import describe

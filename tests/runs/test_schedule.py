@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Iterable
 
-import numpy as np
-
-from eber.runs.cell import Cell, CellResult
-from eber.runs.ledger import Ledger
-from eber.runs.runner import with_parts
-from eber.runs.schedule import Schedule
-from tests.toy_experiment import TOY
-
-PARTS = {"Pool": ("a", "b")}
+from eber.runs.cell import Cell
+from eber.runs.schedule import Key, Schedule
 
 
 def cell(method: str, setting: str = "s", seed: int = 0) -> Cell:
     return Cell("toy", setting, method, seed, {})
+
+
+PARTS: dict[Key, Iterable[Key]] = {cell("Pool").key: [cell("a").key, cell("b").key]}
 
 
 def test_a_cell_waits_until_what_it_is_built_on_is_finished() -> None:
@@ -30,17 +25,14 @@ def test_a_cell_waits_until_what_it_is_built_on_is_finished() -> None:
     assert schedule.next(running=[cell("a", "t")]) == [cell("Pool")]
 
 
-def test_a_cell_whose_parts_are_not_asked_for_does_not_wait() -> None:
+def test_a_cell_whose_parts_are_finished_does_not_wait() -> None:
     assert Schedule([cell("Pool")], [], PARTS).next() == [cell("Pool")]
 
 
-def test_a_cell_is_handed_the_finished_results_that_it_is_built_on(tmp_path: Path) -> None:
-    ledger, experiment = Ledger(tmp_path), replace(TOY, built_on=PARTS)
-    assert with_parts(cell("Pool"), experiment, ledger).parts == {}
-    ledger.write(cell("a"), CellResult({"main": {"nll": 0.5}}, {"main": 2.0}, {"proba": np.eye(2)}), 2.0)
-    handed = with_parts(cell("Pool"), experiment, ledger)
-    assert set(handed.parts) == {"a"}
-    np.testing.assert_array_equal(handed.parts["a"].arrays["proba"], np.eye(2))
-    assert handed.parts["a"].seconds == {"main": 2.0}
-    assert handed == cell("Pool"), "what a cell is does not depend on it"
-    assert handed.file_stem == cell("Pool").file_stem
+def test_times_of_groundwork_and_of_results_are_told_apart() -> None:
+    schedule = Schedule([cell("a"), cell("a", "below 2"), cell("b")], [], groundwork=("below 1", "below 2"))
+    schedule.learn(cell("a", "below 1"), 60.0)
+    assert [schedule.next()[0].key for _ in range(2)] == [cell("a").key, cell("b").key], (
+        "nobody knows how long they take"
+    )
+    assert schedule.seconds_left([], 1) == 60.0

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from eber.compare.methods import Effort, fit_method
+from eber.compare.fit_method import fit_method
+from eber.compare.methods import Effort
 from eber.datasets.hospitals import draw_hospitals
 from eber.exceptions import ModelFileError
 from eber.methods import own

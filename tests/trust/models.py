@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from eber.compare.methods import Effort, fit_method
+from eber.compare.fit_method import fit_method
+from eber.compare.methods import Effort
 from eber.datasets.hospitals import draw_hospitals
 from eber.datasets.parametric import ParametricParameters, draw
 from eber.runs.joint_fits import run_alone

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eber.compare.blocks import Block, plan_blocks
 from eber.io.text import natural_order
 
 MIN_ROWS = 20
@@ -33,10 +34,13 @@ class FoldPlan:
         Name of a fold to the environments held out in it.
     remarks : tuple of str
         Environments that are small, of one class, or cannot be held out, by name.
+    blocks : tuple of tuple of str
+        Environments that are left out together while settings are tried (`eber.compare.blocks`).
     """
 
     folds: Mapping[str, tuple[str, ...]]
     remarks: tuple[str, ...]
+    blocks: tuple[Block, ...] = ()
 
 
 def plan_folds(y: NDArray[Any], environments: NDArray[Any], max_folds: int = MAX_FOLDS) -> FoldPlan:
@@ -89,7 +93,7 @@ def plan_folds(y: NDArray[Any], environments: NDArray[Any], max_folds: int = MAX
         raise ValueError(
             f"No environment can be held out. {' '.join(remarks)} Merge small environments, or collect more rows."
         )
-    return FoldPlan(folds, tuple(remarks))
+    return FoldPlan(folds, tuple(remarks), plan_blocks(folds.values(), y, environments))
 
 
 def first_few(names: list[str]) -> str:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from eber.datasets.base import MultiEnvironmentData
-from eber.estimators.base import EnvironmentClassifier
 from eber.estimators.batches import USUAL_BATCH
 from eber.methods import PENALTY_WEIGHTS, POOL, find_method
-from eber.runs.fitting import Steps, fit
 from eber.tuning.grids import PENALISED, Candidate, default_candidates, penalised_candidates
 from eber.tuning.pool import EnvironmentPool
 from eber.tuning.search import MAX_FOLDS, EnvironmentSearch
@@ -74,31 +69,6 @@ THOROUGH = Effort()
 QUICK = Effort(steps=500, search_folds=0)
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """A method, fitted.
-
-    Parameters
-    ----------
-    classifier : classifier
-        Of a search among the library's own kind the average that was kept, which can explain itself.
-    seconds : float
-        Time of the fit, the choice of settings included.
-    settings : list of dict
-        The settings that were kept; empty where none were chosen.
-    left_out : (n, K) or None
-        What they said about training rows while their environment was left out.
-    weights : dict
-        Of a pool: method to its weight.
-    """
-
-    classifier: Any
-    seconds: float
-    settings: Sequence[Candidate] = ()
-    left_out: NDArray[np.float64] | None = None
-    weights: dict[str, float] | None = None
-
-
 def build(method: str, seed: int, epochs: int, n_environments: int) -> Any:
     """An unfitted classifier with the fixed settings of the comparison, for so many training environments."""
     declared = find_method(method)
@@ -122,8 +92,13 @@ def candidates_of(method: str) -> list[Candidate]:
         return [{}]
 
 
+def is_tuned(method: str) -> bool:
+    """Whether a method has settings to choose among; a pool has none of its own."""
+    return method != POOL and len(candidates_of(method)) > 1
+
+
 def prepare(method: str, seed: int, epochs: int, n_environments: int, effort: Effort) -> Any:
-    """The unfitted classifier with its search: what `fit_method` fits."""
+    """The unfitted classifier with its search: what `eber.compare.fit_method` fits."""
     if method == POOL:
         folds = effort.search_folds or QUICK_POOL_FOLDS
         members = [
@@ -143,31 +118,3 @@ def prepare(method: str, seed: int, epochs: int, n_environments: int, effort: Ef
     if len(candidates) < 2:
         return classifier
     return EnvironmentSearch(classifier, candidates, max_folds=effort.search_folds)
-
-
-def fit_method(
-    method: str,
-    X: NDArray[Any],
-    y: NDArray[Any],
-    environments: NDArray[Any],
-    seed: int,
-    effort: Effort,
-    weights: NDArray[np.float64] | None = None,
-) -> Steps[Fitted]:
-    """Fit a method as the comparison does; a computation for `eber.runs.joint_fits`.
-
-    Settings are chosen within these rows, and those that are kept are then fitted on all of them. With more than
-    `MAX_COMPONENTS` environments, EBER's share so many pseudo-environments. `weights` say how much each row counts.
-    """
-    data = MultiEnvironmentData(X, y, environments, weights=weights)
-    epochs, m = effort.epochs(len(y)), len(data.environment_names)
-    fitted = yield from fit(prepare(find_method(method).name, seed, epochs, m, effort), data)
-    classifier = fitted.classifier
-    if isinstance(classifier, EnvironmentPool):
-        of_methods = dict(zip(classifier.names_, classifier.weights_.tolist(), strict=True))
-        return Fitted(classifier, fitted.seconds, weights=of_methods)
-    if not isinstance(classifier, EnvironmentSearch):
-        return Fitted(classifier, fitted.seconds)
-    kept = classifier.estimators_
-    answering = kept[0] if isinstance(kept[0], EnvironmentClassifier) else classifier
-    return Fitted(answering, fitted.seconds, classifier.chosen_, classifier.left_out_proba_)

@@ -28,7 +28,7 @@ RECORD_FILE = "comparison.json"
 FIRST_LOOK = (
     "A first look (quick): training was short and no settings were searched. Compare without it before you decide."
 )
-RECORD_FORMAT, RECORD_VERSION = "eber-comparison", 3
+RECORD_FORMAT, RECORD_VERSION = "eber-comparison", 4
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,8 @@ class ComparisonRecord:
         Feature to its kind.
     folds : mapping
         Fold to its environments.
+    blocks : list of list of str
+        Environments that are left out together while settings are tried.
     remarks, notes : list of str
         About folds, and about columns and rows.
     suspicions : list of Suspicion
@@ -85,6 +87,7 @@ class ComparisonRecord:
     environments: Mapping[str, Mapping[str, int]]
     kinds: Mapping[str, str]
     folds: Mapping[str, Sequence[str]]
+    blocks: Sequence[Sequence[str]]
     remarks: Sequence[str]
     notes: Sequence[str]
     suspicions: Sequence[Suspicion]
@@ -111,6 +114,7 @@ class ComparisonRecord:
         """The comparison, declared."""
         return comparison(
             self.folds,
+            [tuple(block) for block in self.blocks],
             label=self.label,
             environment=self.environment,
             drop=self.drop,
@@ -178,6 +182,7 @@ def record_comparison(
         "environments": counts,
         "kinds": {feature.name: feature.kind for feature in table.schema.features},
         "folds": {fold: list(members) for fold, members in plan.folds.items()},
+        "blocks": [list(block) for block in plan.blocks],
         "remarks": list(plan.remarks),
         "notes": list(table.notes),
         "suspicions": list(suspicions),

@@ -26,6 +26,10 @@ LEAKED_ROWS = "leaked_rows"
 """The score that says how many held-out rows the leak audit found in the training data; absent without an audit."""
 
 
+Part = tuple[str, str]
+"""Setting and method of a cell of the same seed."""
+
+
 def row_label(method: str, variant: str) -> str:
     """What a row of a table is called; the paper's figures are keyed by it."""
     return method if variant == MAIN else f"{method} ({variant})"
@@ -49,8 +53,7 @@ class Cell:
     code : str
         Hash of the code of a method of the user's own; empty for the library's, whose version says as much.
     parts : mapping
-        Method to the finished result of the same setting and seed that the cell is built on. Whoever computes the cell
-        hands them over; without them the cell does the work itself, with the same result.
+        Setting and method to the finished result, of the same seed, that the cell is built on. The run hands them over.
     circumstances : str
         The setting as a reader of progress and errors knows it, such as "Ashford held out".
     """
@@ -63,8 +66,13 @@ class Cell:
     data: str = ""
     data_dir: Path | None = field(default=None, compare=False)
     code: str = ""
-    parts: Mapping[str, CellResult] = field(default_factory=dict, compare=False)
+    parts: Mapping[Part, CellResult] = field(default_factory=dict, compare=False)
     circumstances: str = field(default="", compare=False)
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """What tells it from the other cells of a run."""
+        return self.setting, self.method, self.seed
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -100,8 +108,9 @@ class CellResult:
     Parameters
     ----------
     scores : mapping
-        Variant to metric to value. The variant `MAIN` is the method itself; one fit may give others as well (the same
-        model predicting with other weights). Metrics beyond the experiment's are kept in `cells.csv` only.
+        Variant to metric to value; none of a cell that others are built on. The variant `MAIN` is the method itself;
+        one fit may give others as well (the same model predicting with other weights). Metrics beyond the experiment's
+        are kept in `cells.csv` only.
     seconds : mapping
         Variant to wall time.
     arrays : mapping

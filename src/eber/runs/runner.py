@@ -22,9 +22,10 @@ from eber.runs.backends import Failure, check_backend, open_backend
 from eber.runs.cell import Cell, CellResult
 from eber.runs.collect import WARNINGS_FILE, write_tables
 from eber.runs.computing import CellWork, Computed
+from eber.runs.groundwork import plan_work
 from eber.runs.ledger import DamagedCellError, Ledger
 from eber.runs.progress import Progress, progress_on
-from eber.runs.schedule import Schedule
+from eber.runs.schedule import Key, Schedule
 from eber.runs.spec import Experiment
 from eber.runs.travelling import installed_versions
 
@@ -44,7 +45,8 @@ class RunSummary:
     Parameters
     ----------
     computed, reused : int
-        Cells that this run computed, and those that it found finished (before, or by another run meanwhile).
+        Results that this run computed, and those that it found finished (before, or by another run meanwhile). What
+        results are built on is not counted.
     failures : mapping
         Cell, as text, to the cause of its failure.
     interrupted : bool
@@ -114,7 +116,7 @@ def run(
         experiment, methods = experiment.with_methods(methods)
     cells = experiment.plan(seeds=seeds, methods=methods, settings=settings, overrides=overrides, data_dir=data_dir)
     ledger = Ledger(out)
-    session = _Session(experiment, ledger, cells, jobs, backend, progress or progress_on())
+    session = _Session(experiment, ledger, cells, overrides, jobs, backend, progress or progress_on())
     summary = session.run()
     if summary.nothing_finished:
         raise KeyboardInterrupt
@@ -163,24 +165,42 @@ def with_added_methods(experiment: Experiment, description: Mapping[str, Any]) -
     return experiment.with_methods(method for method in added if method.name not in experiment.all_methods)[0]
 
 
+class _PartFailedError(Exception):
+    """A cell that others are built on cannot be had."""
+
+    def __init__(self, failure: Failure) -> None:
+        self.failure = failure
+
+
 class _Session:
     """The state of one run."""
 
     def __init__(
-        self, experiment: Experiment, ledger: Ledger, cells: list[Cell], jobs: int, backend: Any, progress: Progress
+        self,
+        experiment: Experiment,
+        ledger: Ledger,
+        cells: list[Cell],
+        overrides: Mapping[str, Any],
+        jobs: int,
+        backend: Any,
+        progress: Progress,
     ) -> None:
-        self._experiment, self._ledger, self._cells, self._jobs = experiment, ledger, cells, jobs
-        self._backend, self._progress = backend, progress
+        self._experiment, self._ledger, self._cells, self._overrides = experiment, ledger, cells, overrides
+        self._jobs, self._backend, self._progress = jobs, backend, progress
         self._computed = self._warned = 0
+        self._results = {cell.key for cell in cells}
         self._failures: dict[str, str] = {}
+        self._broken: dict[Key, Failure] = {}  # cells that others are built on
         self._claimed_elsewhere: list[Cell] = []
-        self._claims: dict[str, contextlib.ExitStack] = {}
+        self._claims: dict[Key, contextlib.ExitStack] = {}
 
     def run(self) -> RunSummary:
         self._ledger.sweep()
-        missing = [cell for cell in self._cells if not self._is_finished(cell)]
-        self._schedule = Schedule(missing, self._ledger.records(), self._experiment.built_on)
-        self._progress.begin(len(self._cells), len(self._cells) - len(missing))
+        self._work = plan_work(self._experiment, self._cells, self._overrides, self._is_finished)
+        missing = self._work.missing
+        parts = {key: [part.key for part in parts.values()] for key, parts in self._work.parts.items()}
+        self._schedule = Schedule(missing, self._ledger.records(), parts, self._experiment.groundwork)
+        self._progress.begin(len(self._work.cells), len(self._work.finished))
         interrupted = False
         try:
             if missing:
@@ -216,15 +236,16 @@ class _Session:
             with open_backend(self._backend, work, jobs) as backend:
                 while len(schedule) or self._claimed_elsewhere or backend.running:
                     while len(self._claims) < most_claims and backend.has_idle:
-                        block = schedule.next(self._experiment.seeds_together, backend.running)
+                        at_work = [*backend.running, *self._claimed_elsewhere]
+                        block = schedule.next(self._experiment.seeds_together, at_work)
                         if not block:
                             break
-                        if claimed := self._claim(block):
-                            backend.submit([with_parts(cell, self._experiment, self._ledger) for cell in claimed])
+                        if ready := list(filter(None, map(self._with_parts, self._claim(block)))):
+                            backend.submit(ready)
                     for cell, answer in backend.wait(_TICK):
                         if self._keep(cell, answer):
                             self._progress.finished(cell, schedule.seconds_left(backend.running, backend.size))
-                    if self._claimed_elsewhere and not len(schedule) and not backend.running:
+                    if self._claimed_elsewhere and not backend.running:
                         backend.wait(_TICK)
                         while self._claimed_elsewhere:
                             schedule.add(self._claimed_elsewhere.pop())
@@ -249,13 +270,34 @@ class _Session:
                 except Exception as error:
                     self._fail(cell, Failure.of(error))
                     continue
-                self._claims[str(cell)] = claim.pop_all()
+                self._claims[cell.key] = claim.pop_all()
             claimed.append(cell)
         return claimed
 
+    def _with_parts(self, cell: Cell) -> Cell | None:
+        """The claimed cell with what it is built on; where that failed the cell fails, for the same reason."""
+        try:
+            parts = {part: self._finished_part(of) for part, of in self._work.parts[cell.key].items()}
+        except _PartFailedError as error:
+            with self._claims.pop(cell.key):
+                self._fail(cell, error.failure)
+            return None
+        return replace(cell, parts=parts)
+
+    def _finished_part(self, part: Cell) -> CellResult:
+        if part.key in self._broken:
+            raise _PartFailedError(self._broken[part.key])
+        try:
+            record = self._ledger.read(part)
+        except DamagedCellError as error:
+            raise _PartFailedError(Failure.of(error)) from error
+        if record is None:
+            raise _PartFailedError(Failure(f"{self._ledger.path(part)}, which it is built on, is gone."))
+        return CellResult(record.scores, record.seconds, self._ledger.read_arrays(part))
+
     def _keep(self, cell: Cell, answer: Computed | Failure) -> bool:
         """Write what came of a claimed cell; says whether it is finished now."""
-        with self._claims.pop(str(cell)):
+        with self._claims.pop(cell.key):
             if isinstance(answer, Computed):
                 try:
                     self._experiment.check_result(cell, answer.result)
@@ -266,12 +308,16 @@ class _Session:
             self._fail(cell, answer)
             return False
         self._report_path(cell).unlink(missing_ok=True)
-        self._computed += 1
-        self._warned += bool(answer.warnings)
+        if cell.key in self._results:
+            self._computed += 1
+            self._warned += bool(answer.warnings)
         self._schedule.learn(cell, answer.seconds)
         return True
 
     def _fail(self, cell: Cell, failure: Failure) -> None:
+        if cell.key not in self._results:  # the results that are built on it say why they fail
+            self._broken[cell.key] = failure
+            return
         self._failures[str(cell)] = failure.cause
         self._progress.note(f"Failed: {cell}: {failure.cause}")
         report = self._report_path(cell)
@@ -289,18 +335,6 @@ def _most_open_files() -> int:
     import resource  # not on Windows, where everything but resumable runs works
 
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-
-
-def with_parts(cell: Cell, experiment: Experiment, ledger: Ledger) -> Cell:
-    """The cell with those of the results that it is built on that are finished."""
-    parts = {}
-    for method in experiment.built_on.get(cell.method, ()):
-        part = replace(cell, method=method)
-        with contextlib.suppress(DamagedCellError):
-            record = ledger.read(part)
-            if record is not None:
-                parts[method] = CellResult(record.scores, record.seconds, ledger.read_arrays(part))
-    return replace(cell, parts=parts)
 
 
 def declaration(experiment: Experiment) -> str:

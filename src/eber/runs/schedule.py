@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 
 from eber.runs.cell import Cell
 from eber.runs.ledger import Record
+
+Key = tuple[str, str, int]
+"""Of a cell: its setting, method and seed."""
 
 
 class Schedule:
     """Cells still to be computed, longest first, so that no long one is left alone at the end.
 
     A cell is expected to take as long as the finished ones of the same method and setting did; before there are any, as
-    those of the method in other settings. Methods that have not been seen yet come first, to learn about them.
+    those of the method in other settings, groundwork and results apart. Methods that have not been seen yet come first,
+    to learn about them.
 
     Parameters
     ----------
@@ -24,18 +28,21 @@ class Schedule:
         In the order in which cells of equal length are run.
     finished : iterable of Record
         Cells of earlier runs, for their times.
-    built_on : mapping
-        Method to the methods whose cells of the same setting and seed have to be finished first.
+    parts : mapping
+        Key of a cell to the keys of those that have to be finished first.
+    groundwork : collection of str
+        Settings whose cells others are built on.
     """
 
     def __init__(
         self,
         cells: Iterable[Cell],
         finished: Iterable[Record],
-        built_on: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+        parts: Mapping[Key, Iterable[Key]] = MappingProxyType({}),
+        groundwork: Collection[str] = (),
     ) -> None:
         self._pending = list(cells)
-        self._built_on = built_on
+        self._parts, self._groundwork = parts, groundwork
         self._times: dict[tuple[str, str], list[float]] = defaultdict(list)
         for record in finished:
             self._times[record.identity["setting"], record.identity["method"]].append(record.cell_seconds)
@@ -50,13 +57,12 @@ class Schedule:
     def next(self, seeds_together: int = 1, running: Iterable[Cell] = ()) -> list[Cell]:
         """Take the cell that should run now, with the other seeds of its block: 0 to n-1, n to 2n-1, and so on.
 
-        None where all that are left wait for cells that are running.
+        None where all that are left wait for cells that are running, here or elsewhere.
         """
-        unfinished = {(cell.setting, cell.seed, cell.method) for cell in (*self._pending, *running)}
+        unfinished = {cell.key for cell in (*self._pending, *running)}
 
         def is_ready(cell: Cell) -> bool:
-            parts = self._built_on.get(cell.method, ())
-            return not any((cell.setting, cell.seed, part) in unfinished for part in parts)
+            return unfinished.isdisjoint(self._parts.get(cell.key, ()))
 
         ready = [cell for cell in self._pending if is_ready(cell)]
         if not ready:
@@ -90,6 +96,9 @@ class Schedule:
     def _expected(self, cell: Cell, unknown: float) -> float:
         times = self._times.get((cell.setting, cell.method))
         if not times:
-            times = [seconds for (_, method), seen in self._times.items() if method == cell.method for seconds in seen]
+            times = [seconds for key, seen in self._times.items() if self._is_alike(*key, cell) for seconds in seen]
         # Not the mean: the first fit of a worker pays for imports that no other pays for.
         return statistics.median(times) if times else unknown
+
+    def _is_alike(self, setting: str, method: str, cell: Cell) -> bool:
+        return method == cell.method and (setting in self._groundwork) == (cell.setting in self._groundwork)

@@ -27,7 +27,8 @@ from typing import TYPE_CHECKING, Any
 
 from eber.evaluation.metrics import Quantity, find_metric
 from eber.methods import Method, find_method
-from eber.runs.cell import MAIN, Cell, CellResult
+from eber.runs.cell import MAIN, Cell, CellResult, Part
+from eber.runs.groundwork import Groundwork, on_nothing
 from eber.runs.parameters import Value, check_default, override
 
 if TYPE_CHECKING:
@@ -118,8 +119,11 @@ class Experiment:
     seeds_together : int
         Seeds of one method and setting that a worker computes at once. More than one where their fits are of one shape
         and small, so that they are faster side by side.
-    built_on : mapping
-        Method to the methods whose finished cells its own are built on, where there are some: they are run first.
+    groundwork : mapping
+        Name to further settings, whose cells are computed where results are built on them.
+    built_on : callable
+        Setting and method -> settings and methods of the cells of the same seed that have to be finished first, and
+        that the cell is handed.
     weights_chosen_on : str
         Whose validation rows decide on penalty weights, for the words below a table.
     paper : mapping
@@ -156,7 +160,8 @@ class Experiment:
     reference_method: str
     run_cell: Callable[[Cell], CellResult | Steps[CellResult]]
     seeds_together: int = 1
-    built_on: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    groundwork: Mapping[str, Groundwork] = field(default_factory=dict)
+    built_on: Callable[[str, str], Sequence[Part]] = on_nothing
     weights_chosen_on: str = "training environments"
     paper: Mapping[str, PaperTable] = field(default_factory=dict)
     figures: Callable[[Results], Sequence[ReportFigure]] | None = None
@@ -168,7 +173,9 @@ class Experiment:
         where = f"Experiment {self.name!r}"
         for key, value in self.parameters.items():
             check_default(key, value, where)
-        for setting, changes in self.settings.items():
+        for setting in set(self.settings) & set(self.groundwork):
+            raise ValueError(f"{where} has two settings {setting!r}; give one of them another name.")
+        for setting, changes in self._changes.items():
             override(self.parameters, changes, f"{where}, setting {setting!r}")
         if len(set(self.all_methods)) < len(self.all_methods):
             raise ValueError(f"{where} names a method twice: {', '.join(self.all_methods)}.")
@@ -186,6 +193,11 @@ class Experiment:
                 _require(metrics, (*self.columns, SECONDS.name), f"{where}: metric of {table.source}")
         if "<" in getattr(self.run_cell, "__qualname__", "<"):
             raise ValueError(f"{where}: run_cell must be a function at module level, so that workers can import it.")
+
+    @property
+    def _changes(self) -> dict[str, Mapping[str, Value]]:
+        """What each setting changes, those included that results are built on."""
+        return {**self.settings, **{name: groundwork.changes for name, groundwork in self.groundwork.items()}}
 
     @property
     def all_methods(self) -> tuple[str, ...]:
@@ -253,7 +265,7 @@ class Experiment:
         ValueError
             Where an override would change a parameter that the setting is named after.
         """
-        changes = self.settings[setting]
+        changes = self._changes[setting]
         for key in overrides:
             if key in changes:
                 raise ValueError(
@@ -274,7 +286,8 @@ class Experiment:
     def _cell(
         self, setting: str, method: str, seed: int, parameters: Mapping[str, Value], data: str, data_dir: Path | None
     ) -> Cell:
-        words = self.circumstances.format(setting)
+        below = self.groundwork.get(setting)
+        words = self.circumstances.format(setting) if below is None else below.circumstances
         return Cell(
             self.name, setting, method, seed, parameters, data, data_dir, self._code(method), circumstances=words
         )
@@ -325,6 +338,8 @@ class Experiment:
 
     def check_result(self, cell: Cell, result: CellResult) -> None:
         """Refuse a result that the tables could not use."""
+        if cell.setting in self.groundwork:
+            return
         if cell.method in self.methods and self.primary_metric not in result.scores.get(MAIN, {}):
             raise ValueError(f"The cell gave no {self.primary_metric!r} for the variant {MAIN!r}.")
         unknown = set(result.seconds) - set(result.scores)

@@ -1,4 +1,4 @@
-"""What becomes of candidates once they have been judged on left-out rows: some are kept, fitted on all rows and averaged."""
+"""What becomes of candidates that were judged on left-out rows: some are kept, fitted on all rows and averaged."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral
 from typing import Any, Self
 
@@ -122,7 +122,7 @@ class EnvironmentSearch(LogProbabilitiesMixin, MetaEstimatorMixin, ClassifierMix
         candidates = self.candidates_to_try
         left_out = fit_left_out(self.estimator, candidates, table, folds, len(classes), adapting=adapting)
         choice = choose(left_out, table, rule, only_best=self.select == "best")
-        fits = self.to_fit(choice)
+        fits = self.to_fit(choice.kept)
         self.complete(choice, rule, fits, fit_sound(fits, [table] * len(fits)))
         of_all = np.full((len(whole), len(classes)), np.nan)
         of_all[counted] = self.left_out_proba_
@@ -142,10 +142,10 @@ class EnvironmentSearch(LogProbabilitiesMixin, MetaEstimatorMixin, ClassifierMix
         """Whether its fits can adapt to unlabelled rows, so that left-out rows can show what that does."""
         return isinstance(self.estimator, EBERClassifier) and self.estimator.prediction_weights == "learned"
 
-    def to_fit(self, choice: Choice) -> list[Any]:
-        """The candidates that were kept, to be fitted on all rows."""
+    def to_fit(self, positions: Iterable[int]) -> list[Any]:
+        """The candidates at these positions, not fitted."""
         candidates = self.candidates_to_try
-        return [clone(self.estimator).set_params(**candidates[c]) for c in choice.kept]
+        return [clone(self.estimator).set_params(**candidates[c]) for c in positions]
 
     def complete(self, choice: Choice, rule: str, fits: Sequence[Any], errors: Sequence[Exception | None]) -> Self:
         """Take over what was chosen and its fits on all rows, with what ended those that diverged.
@@ -158,7 +158,7 @@ class EnvironmentSearch(LogProbabilitiesMixin, MetaEstimatorMixin, ClassifierMix
         self.classes_, self.rule_ = np.unique(choice.table.y), rule
         self.chosen_ = [candidates[c] for c in choice.kept]
         self.estimators_ = choice.answering([f for f, error in zip(fits, errors, strict=True) if error is None])
-        self.left_out_proba_ = choice.left_out_proba
+        self.left_out_proba_: NDArray[np.float64] = choice.left_out_proba
         self.results_ = {
             "candidate": np.repeat(np.arange(len(candidates)), len(choice.names)).tolist(),
             "left_out": choice.names * len(candidates),

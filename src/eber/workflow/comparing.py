@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from eber.compare.folds import FoldPlan, plan_folds
-from eber.compare.methods import Effort
+from eber.compare.methods import POOL_MEMBERS, Effort
 from eber.compare.preview import expected_seconds, search_of
 from eber.compare.record import RECORD_FILE, ComparisonRecord, record_comparison
 from eber.compare.summary import ComparisonSummary, summarise_comparison
@@ -16,7 +16,7 @@ from eber.compare.suspicions import find_suspicions
 from eber.evaluation.metrics import find_metric
 from eber.io.files import write_atomically
 from eber.io.text import count
-from eber.methods import BUILT_IN, default_methods, methods_named
+from eber.methods import BUILT_IN, POOL, default_methods, methods_named
 from eber.report.chosen_settings import chosen_settings
 from eber.report.comparison_page import write_comparison_page
 from eber.runs.backends import check_backend
@@ -134,6 +134,8 @@ def compare_table(
     effort = effort_of(quick, epochs)
     find_metric(metric)
     chosen = [method.name for method in methods_named(names_of(methods, "methods") or default_methods())]
+    if POOL in chosen and effort.searches:  # it is made of what these say, which is worth a row each
+        chosen += [member for member in POOL_MEMBERS if member not in chosen]
     whole_number(seeds, "seeds", 1)
     whole_number(jobs, "jobs", 1)
     check_backend(backend)

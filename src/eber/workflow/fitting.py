@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from eber.compare.all_folds import results_by_fold
+from eber.compare.fit_method import Fitted, fit_method
 from eber.compare.folds import FoldPlan, plan_folds
-from eber.compare.methods import Effort, Fitted, fit_method
-from eber.compare.running import comparison, evaluate_fold
+from eber.compare.methods import Effort
+from eber.compare.running import comparison
 from eber.methods import BUILT_IN, Method, find_method, methods_named
 from eber.runs.cell import MAIN, CellResult
 from eber.runs.joint_fits import run_alone
@@ -213,6 +215,7 @@ def _known_results(
         return {}
     experiment, (name,) = comparison(
         plan.folds,
+        plan.blocks,
         label=data.schema.label,
         environment=data.schema.environment,
         **decided,
@@ -242,11 +245,11 @@ def _held_out(
     entries = []
     K = len(data.classes)
     proba, label = np.full((len(data), K), np.nan), np.zeros(len(data), np.int64)
-    for fold, members in plan.folds.items():
-        held = np.isin(data.environments, members)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they are about other training rows than the model's
-            result = known.get(fold) or run_alone(evaluate_fold(data, held, method, seed, effort))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they are about other training rows than the model's
+        results = dict(results_by_fold(data, plan, method, seed, effort, known))
+    for fold, result in results.items():
+        held = np.isin(data.environments, plan.folds[fold])
         proba[held], label[held] = result.arrays["proba"], result.arrays["label"]
         measured = {name: result.scores[MAIN][name] for name in CARD_METRICS}
         entries.append({"held_out": fold, "rows": int(held.sum()), **_without_nan(measured)})
