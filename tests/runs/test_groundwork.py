@@ -66,11 +66,11 @@ def planned(setting: str, method: str) -> Cell:
     return EXPERIMENT.cell(setting, method, 0, {}, "")
 
 
-def test_results_are_handed_what_they_are_built_on_which_is_computed_once(
-    tmp_path: Path, log: Path
-) -> None:
+def test_results_are_handed_what_they_are_built_on_which_is_computed_once(tmp_path: Path, log: Path) -> None:
     out, said = tmp_path / "out", io.StringIO()
-    assert run_toy(out, progress=LineProgress(said)) == RunSummary(computed=4, reused=0, failures={}), "two methods in two settings"
+    assert run_toy(out, progress=LineProgress(said)) == RunSummary(computed=4, reused=0, failures={}), (
+        "two methods in two settings"
+    )
     computed = log.read_text().splitlines()
     assert len(computed) == len(set(computed)) == 6
     assert [line for line in computed if "below" in line] == [f"ERM, seed 0, the work {name}" for name in BELOW]

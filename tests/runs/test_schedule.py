@@ -36,3 +36,15 @@ def test_times_of_groundwork_and_of_results_are_told_apart() -> None:
         "nobody knows how long they take"
     )
     assert schedule.seconds_left([], 1) == 60.0
+
+
+def test_a_guess_stands_in_for_a_method_s_time_times_how_far_off_guesses_were() -> None:
+    guesses = {"a": 10.0, "b": 30.0}
+    schedule = Schedule([cell("a"), cell("a", "t"), cell("b")], [], guess=lambda of: guesses.get(of.method))
+    assert schedule.seconds_left([], 1) == 50.0, "before anything is finished"
+    (first,) = schedule.next()
+    schedule.learn(first, 25.0)
+    off = (25.0 + 5.0) / (10.0 + 5.0)  # a tenth of the work counts as guessed rightly
+    assert schedule.seconds_left([], 1) == 25.0 + 30.0 * off, "the one as seen, the other by the guess"
+    schedule.add(cell("c"))
+    assert schedule.seconds_left([], 1) == 25.0 + 30.0 * off + 25.0, "without a guess as what is finished"

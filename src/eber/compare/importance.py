@@ -77,6 +77,14 @@ def column_importance(
     }
 
 
+def asked_rows(n_rows: int, n_columns: int) -> tuple[int, int]:
+    """How often a classifier is asked for the importance of so many columns, and about how many rows each time."""
+    shown = min(n_columns, MAX_COLUMNS)
+    rows = min(n_rows, MAX_ROWS, MAX_PREDICTIONS // (REPEATS * max(shown, 1)))
+    screened = n_columns * min(n_rows, max(MAX_SCREENED // n_columns, MIN_SCREENED)) if n_columns > MAX_COLUMNS else 0
+    return 1 + REPEATS * shown + round(screened / max(rows, 1)), rows
+
+
 def _blocks(preprocessing: Preprocessing) -> dict[str, NDArray[np.int64]]:
     """Column of the table to its columns of the matrix; those that have none are left out."""
     blocks: dict[str, NDArray[np.int64]] = {}

@@ -1,144 +1,147 @@
-"""How long a comparison will take, by trying each method for a moment."""
+"""How long a comparison will take: what each method costs here, times how often that is done."""
 
 from __future__ import annotations
 
 import os
-import time
 import warnings
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from threadpoolctl import threadpool_limits
 
+from eber.compare.blocks import blocks_for
 from eber.compare.folds import FoldPlan
-from eber.compare.methods import BATCH_SIZE, POOL_MEMBERS, QUICK_POOL_FOLDS, Effort, build, candidates_of
-from eber.datasets.base import MultiEnvironmentData
-from eber.estimators.batches import batch_rows
-from eber.estimators.many_fits import fit_many
+from eber.compare.importance import asked_rows
+from eber.compare.methods import POOL_MEMBERS, QUICK_POOL_FOLDS, Effort, candidates_of, is_tuned
+from eber.compare.timing import Cost, time_method
 from eber.io.machine import cores
-from eber.methods import POOL, find_method
+from eber.methods import POOL
+from eber.runs.cell import Cell
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.training import TrainingTable
 from eber.tuning.left_out import choose_folds
 
-TIMED_STEPS = 40
-TIMED_ROWS = 2000
-TIMED_TREES = 10
-TREES = {HistGradientBoostingClassifier: "max_iter", RandomForestClassifier: "n_estimators"}
-"""Number of trees, by kind of classifier."""
 KEPT = 0.5
 """Of the candidates of a search, about so many are kept and fitted on all rows."""
 WORKER_START = 4.0
 """Seconds until a worker process has imported what it needs."""
 
 
-def expected_seconds(
-    table: TrainingTable, cells: Mapping[str, int], plan: FoldPlan, effort: Effort, jobs: int
-) -> float:
-    """Rough wall time of all fits: that of short ones, times how much more whole ones have to do.
+@dataclass(frozen=True)
+class Left:
+    """What is not finished yet of a method.
 
     Parameters
     ----------
-    cells : mapping
-        Method to how many of its results are still to be computed.
-    jobs : int
-        Worker processes; more than there are fits or free processors do not help.
+    results : int
+    blocks : int
+        Fits of all settings without a block of environments, which results are built on.
     """
-    work = {method: float(number) for method, number in cells.items() if number}
-    pools = work.pop(POOL, 0.0)
-    if pools and not effort.searches:  # its members are fitted for it, without each fold and on all rows
-        work |= {member: work.get(member, 0.0) + pools * QUICK_POOL_FOLDS for member in POOL_MEMBERS}
-    elif pools:  # it is made of what its members say; they are fitted for it where they have no results of their own
-        work |= {member: pools for member in POOL_MEMBERS if member not in cells}
+
+    results: int
+    blocks: int = 0
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """How long what is left of a comparison will take.
+
+    Parameters
+    ----------
+    seconds : float
+        Of the clock.
+    of_results, of_blocks : mapping
+        Method to seconds of a processor for each of its results, and for each block.
+    """
+
+    seconds: float
+    of_results: Mapping[str, float]
+    of_blocks: Mapping[str, float]
+
+    def of_cell(self, groundwork: Collection[str], cell: Cell) -> float | None:
+        """Seconds of a processor for a cell of a run; None of a method that was not tried."""
+        return (self.of_blocks if cell.setting in groundwork else self.of_results).get(cell.method)
+
+
+def expect(table: TrainingTable, left: Mapping[str, Left], plan: FoldPlan, effort: Effort, jobs: int) -> Expectation:
+    """Roughly, from short fits of each method that has something left.
+
+    Parameters
+    ----------
+    left : mapping
+        Method to what is not finished.
+    jobs : int
+        Worker processes; more than there are results or free processors do not help.
+    """
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0  # before what is tried here adds to it
+    work = {method: of for method, of in left.items() if of.results or of.blocks}
+    of_results: dict[str, float] = {}
+    of_blocks: dict[str, float] = {}
     preprocessing = Preprocessing.fit(table.columns, table.schema)
     n_train = len(table) * (1 - 1 / max(len(plan.folds), 2))
-    total = 0.0
-    for method, number in work.items():
-        # Twice: the first fit of a method pays for imports and caches that no other pays for.
-        seconds = min(_seconds_of_all_settings(table, preprocessing, method, n_train, effort) for _ in range(2))
-        total += number * seconds * passes_of(method, table, plan, effort)
-    workers = min(jobs, max(sum(cells.values()), 1))
-    return WORKER_START + total / workers * _crowding(workers)
+    tried: dict[str, Cost] = {}
+
+    def cost(method: str) -> Cost:
+        if method not in tried:
+            tried[method] = time_method(table, preprocessing, method, n_train, effort)
+        return tried[method]
+
+    for method in work:
+        if method != POOL:
+            of_results[method] = _result(table, plan, effort, method, cost(method))
+            of_blocks[method] = _block(table, plan, cost(method)) if plan.blocks else 0.0
+        elif effort.searches:  # made of what its members say
+            of_results[method] = of_blocks[method] = 0.0
+        else:  # they are fitted for it, without each fold and on all rows
+            of_results[method] = sum((1 + QUICK_POOL_FOLDS) * cost(member).fit(n_train) for member in POOL_MEMBERS)
+            of_results[method] += sum(_answers(table, plan, cost(member)) for member in POOL_MEMBERS)
+            of_blocks[method] = 0.0
+    total = sum(of.results * of_results[method] + of.blocks * of_blocks[method] for method, of in work.items())
+    workers = min(jobs, max(sum(of.results + of.blocks for of in left.values()), 1))
+    crowding = max(1.0, (load + workers) / cores())  # how much slower with what else the machine is doing
+    return Expectation(WORKER_START + total / workers * crowding, of_results, of_blocks)
 
 
 def search_of(method: str, table: TrainingTable, plan: FoldPlan, effort: Effort) -> tuple[int, int]:
-    """How many settings a method's search tries in a cell, and in how many folds; one and none without a search."""
-    candidates = len(candidates_of(method)) if effort.searches and method != POOL else 1
-    if candidates < 2:
+    """How many settings a method tries, and in how many folds for each result; one and none without a search.
+
+    Folds without a block of environments are shared between results.
+    """
+    if not effort.searches or not is_tuned(method):
         return 1, 0
     first = next(iter(plan.folds.values()))
+    if shared := blocks_for(first, plan.blocks):
+        return len(candidates_of(method)), len(shared)
     train = ~np.isin(table.environments, first)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # said by the fits
         _, folds = choose_folds(table.y[train], table.environments[train], effort.search_folds)
-    return candidates, len(folds)
+    return len(candidates_of(method)), len(folds)
 
 
-def passes_of(method: str, table: TrainingTable, plan: FoldPlan, effort: Effort) -> float:
-    """How often a cell fits all settings of a method, in units of all training rows."""
-    candidates, folds = search_of(method, table, plan, effort)
-    # Each of F folds leaves (F - 1) / F of the rows.
-    return 1.0 if candidates == 1 else max(folds - 1, 0) + KEPT
+def _result(table: TrainingTable, plan: FoldPlan, effort: Effort, method: str, cost: Cost) -> float:
+    """Of a result: the settings that are kept on all training rows, and what they are asked about the held-out ones."""
+    n_train = len(table) * (1 - 1 / max(len(plan.folds), 2))
+    answers = _answers(table, plan, cost)
+    if not effort.searches or not is_tuned(method):
+        return cost.fit(n_train) + answers
+    seconds = KEPT * (cost.fit(n_train) + answers)
+    alone = [members for members in plan.folds.values() if not blocks_for(members, plan.blocks)]
+    if alone:  # a search of its own, whose fits leave out one of F folds each
+        _, folds = search_of(method, table, FoldPlan(plan.folds, ()), effort)
+        own = folds * cost.fit(n_train * (1 - 1 / max(folds, 2))) + n_train * cost.judge
+        seconds += own * len(alone) / len(plan.folds)
+    return seconds
 
 
-def _crowding(workers: int) -> float:
-    """How much slower so many processes run with what else the machine is doing."""
-    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-    return max(1.0, (load + workers) / cores())
+def _block(table: TrainingTable, plan: FoldPlan, cost: Cost) -> float:
+    """Of a block: all settings without it, and what they say about its rows."""
+    rows = float(np.mean([np.isin(table.environments, block).sum() for block in plan.blocks]))
+    return cost.fit(len(table) - rows) + rows * cost.judge
 
 
-def _seconds_of_all_settings(
-    table: TrainingTable, preprocessing: Preprocessing, method: str, n_train: float, effort: Effort
-) -> float:
-    """Expected seconds of a fit of every setting on all training rows, networks side by side, from a short one."""
-    network = find_method(method).is_network
-    batch = batch_rows(BATCH_SIZE, round(n_train))
-    size = TIMED_STEPS * batch if network else TIMED_ROWS
-    rows = _sample_rows(table, size, np.random.default_rng(0))
-    X, y = preprocessing.transform(table.columns.select(rows)), table.y[rows]
-    data = MultiEnvironmentData(X, y, table.environments[rows])
-    classifier = build(method, 0, epochs=1, n_environments=len(data.environment_names))
-    if network and "batch_size" in classifier.get_params():
-        classifier.set_params(batch_size=batch)  # of all training rows, not of those that are timed
-    candidates = candidates_of(method) if effort.searches else [{}]
-    fits = [clone(classifier).set_params(**candidate) for candidate in candidates]
-    if network:
-        seconds, n_timed = _time_fits(fits, data)
-        steps = effort.epochs(round(n_train)) * np.ceil(n_train / batch)
-        return float(seconds * steps / np.ceil(n_timed / batch))
-    shares = [_shorten(fit) for fit in fits]
-    timed = [_time_fits([fit], data) for fit in fits]
-    return sum(seconds / share * max(1.0, n_train / n) for (seconds, n), share in zip(timed, shares, strict=True))
-
-
-def _shorten(classifier: Any) -> float:
-    """Fewer trees, where there are trees, one after the other of the same cost; the share of the fit that is left."""
-    for kind, name in TREES.items():
-        if isinstance(classifier, kind):
-            whole = getattr(classifier, name)
-            classifier.set_params(**{name: min(TIMED_TREES, whole)})
-            return float(min(TIMED_TREES, whole) / whole)
-    return 1.0
-
-
-def _time_fits(classifiers: list[Any], data: MultiEnvironmentData) -> tuple[float, int]:
-    """Seconds of one processor that these fits take together, and the rows that they were timed on."""
-    # Of the processor, not of the clock: what else the machine is doing is looked at apart.
-    start = time.process_time()
-    with warnings.catch_warnings(), threadpool_limits(1):
-        warnings.simplefilter("ignore")  # a moment's fit has every sign of a bad one
-        try:
-            fit_many(classifiers, data, raise_errors=False)
-        except Exception:  # what is wrong with a method is said by its cells, which fail alone
-            return 0.0, len(data.y)
-    return time.process_time() - start, len(data.y)
-
-
-def _sample_rows(table: TrainingTable, size: int, rng: np.random.Generator) -> np.ndarray:
-    """A random sample, with a row of every class in it."""
-    order = rng.permutation(len(table))
-    first = [order[np.argmax(table.y[order] == label)] for label in np.unique(table.y)]
-    return np.unique(np.concatenate([order[:size], first]))
+def _answers(table: TrainingTable, plan: FoldPlan, cost: Cost) -> float:
+    """Of what is asked about held-out rows, most of it for the importance of columns."""
+    n_held = np.mean([np.isin(table.environments, members).sum() for members in plan.folds.values()])
+    calls, rows = asked_rows(round(n_held), len(table.schema.features))
+    return cost.answer(float(n_held)) + calls * cost.answer(rows)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -82,6 +82,7 @@ def run(
     backend: Any = "processes",
     progress: Progress | None = None,
     command: str = "",
+    expected: Callable[[Cell], float | None] | None = None,
 ) -> RunSummary:
     """Compute what is not finished yet, then write the tables (:func:`eber.runs.collect.write_tables`) and `run.json`.
 
@@ -101,6 +102,9 @@ def run(
         By default a bar on the terminal, or lines where standard error is none.
     command : str
         What the user typed, for the report.
+    expected : callable, optional
+        Cell -> how long it should take, where that is known; for the time that is said to be left until cells of a
+        method are finished.
 
     Returns
     -------
@@ -116,7 +120,7 @@ def run(
         experiment, methods = experiment.with_methods(methods)
     cells = experiment.plan(seeds=seeds, methods=methods, settings=settings, overrides=overrides, data_dir=data_dir)
     ledger = Ledger(out)
-    session = _Session(experiment, ledger, cells, overrides, jobs, backend, progress or progress_on())
+    session = _Session(experiment, ledger, cells, overrides, jobs, backend, progress or progress_on(), expected)
     summary = session.run()
     if summary.nothing_finished:
         raise KeyboardInterrupt
@@ -184,7 +188,9 @@ class _Session:
         jobs: int,
         backend: Any,
         progress: Progress,
+        expected: Callable[[Cell], float | None] | None,
     ) -> None:
+        self._expected = expected
         self._experiment, self._ledger, self._cells, self._overrides = experiment, ledger, cells, overrides
         self._jobs, self._backend, self._progress = jobs, backend, progress
         self._computed = self._warned = 0
@@ -199,7 +205,9 @@ class _Session:
         self._work = plan_work(self._experiment, self._cells, self._overrides, self._is_finished)
         missing = self._work.missing
         parts = {key: [part.key for part in parts.values()] for key, parts in self._work.parts.items()}
-        self._schedule = Schedule(missing, self._ledger.records(), parts, self._experiment.groundwork)
+        self._schedule = Schedule(
+            missing, self._ledger.records(), parts, self._experiment.groundwork, self._expected or (lambda cell: None)
+        )
         self._progress.begin(len(self._work.cells), len(self._work.finished))
         interrupted = False
         try:

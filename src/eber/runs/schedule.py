@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from types import MappingProxyType
 
 from eber.runs.cell import Cell
@@ -32,6 +32,9 @@ class Schedule:
         Key of a cell to the keys of those that have to be finished first.
     groundwork : collection of str
         Settings whose cells others are built on.
+    guess : callable
+        Cell -> how long it should take, or None. It stands in for the time of a method until its cells are finished,
+        times how far off it was for those that are.
     """
 
     def __init__(
@@ -40,9 +43,12 @@ class Schedule:
         finished: Iterable[Record],
         parts: Mapping[Key, Iterable[Key]] = MappingProxyType({}),
         groundwork: Collection[str] = (),
+        guess: Callable[[Cell], float | None] = lambda cell: None,
     ) -> None:
         self._pending = list(cells)
-        self._parts, self._groundwork = parts, groundwork
+        self._parts, self._groundwork, self._guess = parts, groundwork, guess
+        # Guesses count as right for a tenth of the work: of a cell that takes no time next to nothing can be learned.
+        self._taken = self._guessed = sum(self._guess(cell) or 0.0 for cell in self._pending) / 10
         self._times: dict[tuple[str, str], list[float]] = defaultdict(list)
         for record in finished:
             self._times[record.identity["setting"], record.identity["method"]].append(record.cell_seconds)
@@ -67,7 +73,7 @@ class Schedule:
         ready = [cell for cell in self._pending if is_ready(cell)]
         if not ready:
             return []
-        longest = max(ready, key=lambda cell: self._expected(cell, unknown=math.inf))
+        longest = max(ready, key=lambda cell: self._expected(cell, lambda _: math.inf))
 
         def block(cell: Cell) -> tuple[str, str, int]:
             return cell.setting, cell.method, cell.seed // seeds_together
@@ -79,26 +85,39 @@ class Schedule:
     def learn(self, cell: Cell, seconds: float) -> None:
         """Note how long a cell took."""
         self._times[cell.setting, cell.method].append(seconds)
+        if guessed := self._guess(cell):
+            self._taken += seconds
+            self._guessed += guessed
 
     def seconds_left(self, running: Iterable[Cell], jobs: int) -> float | None:
         """Expected time until all is done, or None while nothing is known."""
         known = [seconds for times in self._times.values() for seconds in times]
-        if not known:
+        typical = sum(known) / len(known) if known else None
+
+        def expected(cell: Cell) -> float:
+            guess = self._guessed_seconds(cell)
+            return self._expected(cell, lambda _: (typical or 0.0) if guess is None else guess)
+
+        work_left = [*self._pending, *(running := list(running))]
+        if typical is None and any(self._guess(cell) is None for cell in work_left):
             return None
-        typical = sum(known) / len(known)
         # What runs has, on average, half of its time before it; a worker has the seeds of one method and setting.
         at_work: dict[tuple[str, str], float] = defaultdict(float)
         for cell in running:
-            at_work[cell.setting, cell.method] += self._expected(cell, unknown=typical) / 2
-        work = sum(self._expected(cell, unknown=typical) for cell in self._pending) + sum(at_work.values())
+            at_work[cell.setting, cell.method] += expected(cell) / 2
+        work = sum(expected(cell) for cell in self._pending) + sum(at_work.values())
         return max(work / jobs, max(at_work.values(), default=0.0))
 
-    def _expected(self, cell: Cell, unknown: float) -> float:
+    def _expected(self, cell: Cell, unknown: Callable[[Cell], float]) -> float:
         times = self._times.get((cell.setting, cell.method))
         if not times:
             times = [seconds for key, seen in self._times.items() if self._is_alike(*key, cell) for seconds in seen]
         # Not the mean: the first fit of a worker pays for imports that no other pays for.
-        return statistics.median(times) if times else unknown
+        return statistics.median(times) if times else unknown(cell)
+
+    def _guessed_seconds(self, cell: Cell) -> float | None:
+        guess = self._guess(cell)
+        return guess if guess is None or not self._guessed else guess * self._taken / self._guessed
 
     def _is_alike(self, setting: str, method: str, cell: Cell) -> bool:
         return method == cell.method and (setting in self._groundwork) == (cell.setting in self._groundwork)

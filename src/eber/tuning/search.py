@@ -81,6 +81,7 @@ class EnvironmentSearch(LogProbabilitiesMixin, MetaEstimatorMixin, ClassifierMix
     ('leave environments out', (3000, 2))
     """
 
+    left_out_proba_: NDArray[np.float64]
     __metadata_request__fit = {"environments": True, "sample_weight": True}
     _parameter_constraints: dict[str, list[Any]] = {
         "estimator": [HasMethods(["fit", "predict_proba"])],
@@ -158,7 +159,7 @@ class EnvironmentSearch(LogProbabilitiesMixin, MetaEstimatorMixin, ClassifierMix
         self.classes_, self.rule_ = np.unique(choice.table.y), rule
         self.chosen_ = [candidates[c] for c in choice.kept]
         self.estimators_ = choice.answering([f for f, error in zip(fits, errors, strict=True) if error is None])
-        self.left_out_proba_: NDArray[np.float64] = choice.left_out_proba
+        self.left_out_proba_ = choice.left_out_proba
         self.results_ = {
             "candidate": np.repeat(np.arange(len(candidates)), len(choice.names)).tolist(),
             "left_out": choice.names * len(candidates),

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from eber.compare.folds import FoldPlan, plan_folds
-from eber.compare.methods import POOL_MEMBERS, Effort
-from eber.compare.preview import expected_seconds, search_of
-from eber.compare.record import RECORD_FILE, ComparisonRecord, record_comparison
+from eber.compare.folds import plan_folds
+from eber.compare.methods import POOL_MEMBERS
+from eber.compare.preview import expect
+from eber.compare.record import ComparisonRecord, record_comparison
 from eber.compare.summary import ComparisonSummary, summarise_comparison
 from eber.compare.suspicions import find_suspicions
 from eber.evaluation.metrics import find_metric
 from eber.io.files import write_atomically
-from eber.io.text import count
 from eber.methods import BUILT_IN, POOL, default_methods, methods_named
 from eber.report.chosen_settings import chosen_settings
 from eber.report.comparison_page import write_comparison_page
 from eber.runs.backends import check_backend
-from eber.runs.ledger import Ledger
+from eber.runs.ledger import CELLS_FOLDER
 from eber.runs.progress import Progress
 from eber.runs.results import Results
 from eber.runs.runner import RunSummary, run, writing_outputs
 from eber.tables.files import TableFile, open_table
 from eber.tables.reading import Reading
-from eber.tables.training import TrainingTable, read_training_table
+from eber.tables.training import read_training_table
 from eber.training import one_thread
+from eber.workflow.announcing import announcement, what_is_left
 from eber.workflow.arguments import (
     FRAME_FILE,
     as_progress,
@@ -162,10 +163,13 @@ def compare_table(
         choices=choices,
         reading=file.reading,
     )
+    expected = None
     if progress is not False:
-        left = _cells_left(record, chosen, seeds, data.fingerprint, folder)
+        left = what_is_left(record, chosen, seeds, folder)
         try:
-            _say(listener, _announcement(data, plan, left, seeds, effort, jobs, folder))
+            with one_thread():
+                expected = expect(data, left, plan, effort, jobs)
+            _say(listener, announcement(data, plan, left, seeds, effort, expected, jobs, folder))
         except KeyboardInterrupt:
             kept = f"{folder} is as it was" if folder.exists() else "nothing was written"
             listener.note(f"Stopped before the first fit; {kept}.")
@@ -195,7 +199,7 @@ def compare_table(
     with writing_outputs(folder):
         rows = file.source or _keep_rows(file, folder)
         record.save(folder)
-    with saying_what_is_kept(listener.note, lambda: "Nothing was finished yet: the same command begins again."):
+    with saying_what_is_kept(listener.note, lambda: _kept(folder)):
         summary = run(
             record.experiment,
             out=folder,
@@ -206,6 +210,7 @@ def compare_table(
             backend=backend,
             progress=listener,
             command=command or call,
+            expected=None if expected is None else partial(expected.of_cell, record.experiment.groundwork),
         )
     return reported_comparison(folder, record, summary)
 
@@ -245,14 +250,11 @@ def fit_command(record: ComparisonRecord, summary: ComparisonSummary, results: R
     return shlex.join([*words, "--out", MODEL_FOLDER])
 
 
-def duration(seconds: float) -> str:
-    """A time in words, no more exact than it is known."""
-    if seconds < 50:
-        return f"about {max(5 * round(seconds / 5), 5)} seconds"
-    if seconds < 50 * 60:
-        return f"about {count(max(round(seconds / 60), 1), 'minute')}"
-    hours = round(2 * seconds / 3600) / 2
-    return f"about {hours:g} {'hour' if hours == 1 else 'hours'}"
+def _kept(folder: Path) -> str:
+    """What is there when a run ended before its first result."""
+    if any((folder / CELLS_FOLDER).glob("*.json")):
+        return "No result was finished yet; what was computed for them is kept: the same command goes on from here."
+    return "Nothing was finished yet: the same command begins again."
 
 
 def _say(listener: Progress, sentences: Iterable[str]) -> None:
@@ -266,51 +268,3 @@ def _keep_rows(file: TableFile, folder: Path) -> Path:
     if not place.exists() or place.read_bytes() != content.to_pybytes():
         write_atomically(place, content.to_pybytes())
     return place
-
-
-def _cells_left(
-    record: ComparisonRecord, methods: Sequence[str], seeds: int, data: str, folder: Path
-) -> dict[str, int]:
-    """Method to how many of its results are not in the output folder yet."""
-    experiment, names = record.experiment.with_methods(methods)
-    ledger = Ledger(folder) if (folder / RECORD_FILE).exists() else None  # which would make its own folder
-    left = dict.fromkeys(names, 0)
-    for name in names:
-        for fold in record.folds:
-            for seed in range(seeds):
-                cell = experiment.cell(fold, name, seed, {}, data)
-                left[name] += ledger is None or not ledger.path(cell).exists()
-    return left
-
-
-def _announcement(
-    data: TrainingTable, plan: FoldPlan, left: Mapping[str, int], seeds: int, effort: Effort, jobs: int, folder: Path
-) -> list[str]:
-    """What will be run, and about how long that takes."""
-    with one_thread():
-        seconds = expected_seconds(data, left, plan, effort, jobs)
-    n_results = len(left) * len(plan.folds) * seeds
-    finished = n_results - sum(left.values())
-    sentences = [
-        f"{len(data)} rows, {count(len(data.schema.features), 'feature')}, {len(set(data.environments))} environments. "
-        f"To be run: {count(len(left), 'method')} x {count(len(plan.folds), 'held-out fold')} x "
-        f"{count(seeds, 'seed')} = {count(n_results, 'result')}"
-        + (f", of which {finished} {'is' if finished == 1 else 'are'} finished." if finished else "."),
-        _care(left, data, plan, effort),
-    ]
-    if finished < n_results:
-        sentences.append(f"This takes {duration(seconds)} with {count(jobs, 'job')}. Output: {folder}")
-    return sentences
-
-
-def _care(methods: Iterable[str], data: TrainingTable, plan: FoldPlan, effort: Effort) -> str:
-    """How settings are chosen, with what that means for each result."""
-    if not effort.searches:
-        return effort.care
-    searches = {method: search_of(method, data, plan, effort) for method in methods}
-    sizes = [candidates for candidates, folds in searches.values() if folds]
-    if not sizes:
-        return "None of the methods has settings to choose."
-    folds = max(folds for _, folds in searches.values())
-    tried = f"{min(sizes)} to {max(sizes)}" if min(sizes) < max(sizes) else str(sizes[0])
-    return f"{effort.care} That is {tried} settings x {count(folds, 'fold')} for each result."
