@@ -13,7 +13,6 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from eber import EBERClassifier
-from eber.compare import all_folds
 from eber.compare.all_folds import results_by_fold
 from eber.compare.blocks import Block, blocks_for, folds_judged
 from eber.compare.evaluating import evaluate_fold
@@ -109,7 +108,7 @@ def test_a_held_out_environment_has_no_part_in_what_is_chosen_for_it(
         np.testing.assert_array_equal(before[name], arrays[name])
 
 
-def test_no_fit_has_seen_what_it_judges(table: TrainingTable, plan: FoldPlan, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_fit_has_seen_what_it_judges(table: TrainingTable, plan: FoldPlan) -> None:
     """Rows of a block are preprocessed, too, by what was learned without them."""
     block = plan.blocks[0]
     left_out = np.isin(table.environments, block)
@@ -117,6 +116,19 @@ def test_no_fit_has_seen_what_it_judges(table: TrainingTable, plan: FoldPlan, mo
     X = prepared(table, ~left_out)
     for c, candidate in enumerate(candidates_of("Logistic regression")):
         fit = build("Logistic regression", 0, 1, 3).set_params(**candidate).fit(X[~left_out], table.y[~left_out])
+        np.testing.assert_allclose(result.arrays[PROBA][c], fit.predict_proba(X[left_out]), rtol=0, atol=1e-12)
+
+
+def test_shared_fits_get_the_weights_of_rows(table: TrainingTable, plan: FoldPlan) -> None:
+    weights = np.random.default_rng(0).uniform(0.2, 3.0, len(table.y))
+    weighted = TrainingTable(**{**vars(table), "weights": weights})
+    block = plan.blocks[0]
+    left_out = np.isin(table.environments, block)
+    result = run_alone(fit_without(weighted, block, [[block[0]]], "Logistic regression", 0, EFFORT))
+    X = prepared(table, ~left_out)
+    for c, candidate in enumerate(candidates_of("Logistic regression")):
+        fit = build("Logistic regression", 0, 1, 3).set_params(**candidate)
+        fit.fit(X[~left_out], table.y[~left_out], sample_weight=weights[~left_out])
         np.testing.assert_allclose(result.arrays[PROBA][c], fit.predict_proba(X[left_out]), rtol=0, atol=1e-12)
 
 
@@ -184,15 +196,8 @@ def test_the_pool_is_weighted_by_what_its_members_shared_fits_say(
     np.testing.assert_allclose(results["Pool"].arrays["proba"], pooled, rtol=0, atol=1e-9)
 
 
-def test_time_that_was_shared_is_counted_once_over_all_folds(
-    table: TrainingTable, plan: FoldPlan, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def said(table: TrainingTable, block: Block, folds: list[list[str]], *_: object) -> CellResult:
-        n = int(np.isin(table.environments, block).sum())
-        return CellResult({}, {}, {PROBA: np.full((4, n, 2), 0.5), "seconds": np.array(100.0 / len(folds))})
-
-    monkeypatch.setattr(all_folds, "fit_without", said)
-    monkeypatch.setattr(all_folds, "run_alone", lambda work: work if isinstance(work, CellResult) else run_alone(work))
+def test_a_shared_fit_s_time_is_shared(table: TrainingTable, plan: FoldPlan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("eber.compare.shared_fits._seconds", lambda outcomes: 12.0)
     results = dict(results_by_fold(table, plan, "Logistic regression", 0, EFFORT, {}))
-    shared = sum(result.seconds[MAIN] for result in results.values())
-    assert shared == pytest.approx(100.0 * len(plan.blocks), rel=0.1)
+    total = sum(result.seconds[MAIN] for result in results.values())
+    assert total == pytest.approx(12.0 * (len(plan.blocks) + len(plan.folds))), "each fit once over all folds"

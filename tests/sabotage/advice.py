@@ -9,7 +9,7 @@ SABOTAGES = (
     Sabotage(
         broken="A fit is told of held-out rows as well.",
         test=f"{EVALUATE}::test_the_labels_of_held_out_rows_have_no_part_in_a_fit",
-        file="compare/running.py",
+        file="compare/evaluating.py",
         before="    train, test = np.flatnonzero(~held), np.flatnonzero(held)\n",
         after="    train, test = np.arange(len(held)), np.flatnonzero(held)\n",
     ),
@@ -23,7 +23,7 @@ SABOTAGES = (
     Sabotage(
         broken="A pool of finished results has equal weights.",
         test=f"{EVALUATE}::test_a_pool_of_finished_members_is_the_pool_that_is_fitted",
-        file="compare/running.py",
+        file="compare/evaluating.py",
         before="    weights = left_out_weights(",
         after="    weights = np.full(len(POOL_MEMBERS), 1 / len(POOL_MEMBERS)) + 0 * left_out_weights(",
     ),

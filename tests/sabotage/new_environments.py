@@ -73,7 +73,7 @@ SABOTAGES = (
         test="tests/tuning/test_adaptation_record.py"
         "::test_the_record_is_what_adapting_did_in_environments_that_the_fit_had_not_seen",
         file="tuning/adaptation_record.py",
-        before="    others = after.sum(0) - after\n",
+        before="    others = after.sum(1, keepdims=True) - after\n",
         after="    others = after\n",
     ),
     Sabotage(

@@ -52,7 +52,7 @@ SABOTAGES = (
     Sabotage(
         broken="Scores and charts go by the order of the classifier's classes.",
         test=f"{SAID}::test_scores_and_page_speak_of_the_positive_class",
-        file="compare/running.py",
+        file="compare/evaluating.py",
         before="    proba = proba[:, order]\n",
         after="",
     ),

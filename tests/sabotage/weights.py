@@ -78,9 +78,9 @@ SABOTAGES = (
     Sabotage(
         broken="Settings are judged by all rows alike.",
         test="tests/tuning/test_weighted_rows.py::test_a_search_fits_and_judges_with_weights",
-        file="tuning/search.py",
-        before="losses(left_out.proba, y_index, units, table.weights)",
-        after="losses(left_out.proba, y_index, units)",
+        file="tuning/choosing.py",
+        before="losses(self.left_out.proba, self.y_index, self.units, self.table.weights)",
+        after="losses(self.left_out.proba, self.y_index, self.units)",
     ),
     Sabotage(
         broken="The area under the curve forgets the weights of the rows.",
@@ -92,14 +92,21 @@ SABOTAGES = (
     Sabotage(
         broken="Held-out rows are scored as if all counted alike.",
         test="tests/workflow/test_weights.py::test_scores_of_a_comparison_are_weighted_as_by_hand",
-        file="compare/running.py",
+        file="compare/evaluating.py",
         before="    scores = {MAIN: score(y, proba, table.classes, METRICS, of_test)}\n",
         after="    scores = {MAIN: score(y, proba, table.classes, METRICS)}\n",
     ),
     Sabotage(
+        broken="Fits that results share do not get the weights.",
+        test="tests/compare/test_shared_fits.py::test_shared_fits_get_the_weights_of_rows",
+        file="compare/shared_fits.py",
+        before="    return MultiEnvironmentData(X, table.y[rows], table.environments[rows], weights=weights)\n",
+        after="    return MultiEnvironmentData(X, table.y[rows], table.environments[rows])\n",
+    ),
+    Sabotage(
         broken="Fits of a comparison do not get the weights.",
         test="tests/workflow/test_weights.py::test_scores_of_a_comparison_are_weighted_as_by_hand",
-        file="compare/methods.py",
+        file="compare/fit_method.py",
         before="MultiEnvironmentData(X, y, environments, weights=weights)",
         after="MultiEnvironmentData(X, y, environments)",
     ),

@@ -109,7 +109,7 @@ def test_what_is_advised_can_be_fitted_by_the_command_that_is_given(
     def none_is_fitted(*_: Any) -> None:
         raise AssertionError("the comparison has these scores")
 
-    monkeypatch.setattr("eber.workflow.fitting.evaluate_fold", none_is_fitted)
+    monkeypatch.setattr("eber.compare.all_folds.evaluate_fold", none_is_fitted)
     assert command(monkeypatch, *words[1:]) == 0
     model = eber.load_model("model")
     scores = comparison.scores[comparison.scores["method"] == comparison.recommended].set_index("held_out")["nll"]
@@ -171,7 +171,7 @@ def test_ctrl_c_during_the_estimate_leaves_nothing_and_says_so(
     def stop(*_: Any) -> float:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("eber.workflow.comparing.expected_seconds", stop)
+    monkeypatch.setattr("eber.workflow.comparing.expect", stop)
     folder = tmp_path / "out"
     if there:
         folder.mkdir()

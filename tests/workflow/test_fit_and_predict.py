@@ -130,7 +130,7 @@ def test_warnings_of_the_fit_are_given_once_and_those_of_held_out_fits_not(
         return fit(method, X, *rest)
 
     monkeypatch.setattr(fitting, "fit_method", doubtful)
-    monkeypatch.setattr("eber.compare.running.fit_method", doubtful)
+    monkeypatch.setattr("eber.compare.evaluating.fit_method", doubtful)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         eber.fit_table(hospitals, **NAMES, quick=True, method="erm")

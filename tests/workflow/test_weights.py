@@ -11,15 +11,15 @@ import pytest
 from sklearn.metrics import log_loss, roc_auc_score
 
 import eber
+from eber.compare import all_folds
+from eber.compare.evaluating import evaluate_fold
 from eber.compare.importance import column_importance
 from eber.compare.methods import build
-from eber.compare.running import evaluate_fold
 from eber.methods import find_method
 from eber.report.held_out import HeldOut
 from eber.tables.choices import NO_CHOICES, ColumnChoices
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.training import read_training_table
-from eber.workflow import fitting
 from tests.command_line import eber as command
 from tests.one_process import one_process  # noqa: F401
 
@@ -85,7 +85,7 @@ def test_what_was_kept_without_weights_is_not_taken_for_weighted(
         computed.append(table.environments[held][0])
         return evaluate_fold(table, held, *others)
 
-    monkeypatch.setattr(fitting, "evaluate_fold", evaluate)
+    monkeypatch.setattr(all_folds, "evaluate_fold", evaluate)
     taken = eber.fit_table(path, **fitted, weight="weight").card["held_out_scores"]
     assert [entry["nll"] for entry in taken] == heavy.scores["nll"].tolist()
     assert not computed

@@ -55,7 +55,8 @@ class Effort:
         return (
             "Every method's settings are chosen in the same way: by NLL in training environments that are left out, "
             f"{self.search_folds} folds of them at most; as many of the best settings are averaged as leave the "
-            "average within one standard error of the best such average. A held-out environment has no part in it."
+            "average within one standard error of the best such average. A held-out environment has no part in it: the "
+            "fits that settings are judged by have not seen it, and one may serve several held-out environments."
         )
 
     def epochs(self, n_rows: int) -> int:
