@@ -136,7 +136,7 @@ def test_each_row_is_judged_once_where_several_blocks_leave_it_out(table: Traini
     names = sorted(set(table.environments.tolist()))
     first, second = (names[0], names[1], names[2]), (names[0], names[1], names[3])
     held = table.environments == names[0]
-    said = {
+    said: dict[Block, CellResult] = {
         block: CellResult({}, {}, {PROBA: np.full((1, int(np.isin(table.environments, block).sum()), 2), value)})
         for block, value in ((first, 0.1), (second, 0.2))
     }
