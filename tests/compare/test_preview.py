@@ -100,7 +100,7 @@ def test_time_is_that_of_blocks_and_results_by_jobs(table: TrainingTable, idle: 
     quick = Effort(4, 0)
     one = 0.01 * 120 + 4 * 1.0
     assert expected({"ERM": Left(4)}, quick) == pytest.approx(4 * one / 2)
-    assert expected({"Pool": Left(4)}, quick) == pytest.approx(4 * 4 * (one + 2 * 0.01 * 120) / 2)
+    assert expected({"Pool": Left(4)}, quick) == pytest.approx(4 * 4 * (one + 2 * 0.01 * 60) / 2)
     alone = expected({"ERM": Left(4)}, plan=replace(plan, blocks=()))
     assert alone == pytest.approx(4 * (result + 2 * 0.01 * 60 + 120 * 0.1) / 2), "two folds in each result's own search"
 
