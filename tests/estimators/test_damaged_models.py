@@ -13,6 +13,7 @@ from eber.datasets.parametric import ParametricParameters, draw
 from eber.estimators import persistence
 from eber.exceptions import ModelFileError
 from eber.io.checksummed_json import encode_checksummed
+from eber.io.plain_data import to_json
 
 # A fit of one epoch is not a good fit, and is not meant to be.
 pytestmark = pytest.mark.filterwarnings("ignore::eber.exceptions.FitWarning")
@@ -122,6 +123,13 @@ def rewritten(folder, change):
 def test_content_that_describes_no_classifier_is_refused(change, copy):
     rewritten(copy, change)
     refusal(copy)
+
+
+@pytest.mark.parametrize("columns", [[0, 4], [-1], [0] * 10_000, [0.5], [[0, 1]]])
+def test_pieces_of_columns_that_no_row_has_are_refused(columns, copy):
+    pieces = to_json(np.array(columns), "piece_columns_")
+    rewritten(copy, lambda content: content["attributes"].update(piece_columns_=pieces))
+    assert "it cuts columns that its rows do not have" in refusal(copy)
 
 
 def test_a_future_format_is_refused_with_its_number(copy):

@@ -78,7 +78,11 @@ FAMILIES = {
     "EBER": [lambda s=s: EBERClassifier(epochs=3, random_state=s) for s in range(4)],
     "EBER, sampled": [lambda s=s: EBERClassifier(epochs=3, coupling="sampled", random_state=s) for s in range(3)],
     "EBER, linear": [lambda s=s: EBERClassifier(featurizer="linear", epochs=3, random_state=s) for s in range(3)],
+    "EBER, columns in pieces": [
+        lambda s=s: EBERClassifier(column_pieces=6, epochs=3, random_state=s) for s in range(3)
+    ],
     "EBER, clipped": [lambda s=s: EBERClassifier(clip_norm=0.1, epochs=3, random_state=s) for s in range(3)],
+    "ERM, columns in pieces": [lambda s=s: ERMClassifier(column_pieces=6, epochs=3, random_state=s) for s in range(3)],
     "ERM": [lambda s=s: ERMClassifier(epochs=3, random_state=s) for s in range(4)],
     "IRM": [lambda w=w: IRMClassifier(epochs=3, penalty_weight=w, random_state=1) for w in (0.1, 1.0, 10.0)],
     "V-REx": [lambda w=w: VRExClassifier(epochs=3, penalty_weight=w, random_state=w) for w in (1, 2)],

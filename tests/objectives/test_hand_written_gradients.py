@@ -6,11 +6,13 @@ import math
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
 
+from eber.nn.column_pieces import ColumnPieces
 from eber.nn.conditional_mlp import ConditionalMLP, MLPLayout
 from eber.nn.context_blocks import BLOCK
 from eber.nn.networks import ConditionalNetwork, build_network
@@ -86,6 +88,12 @@ def test_heads_alone_pass_gradcheck(heads: tuple[int, ...]) -> None:
     assert torch.autograd.gradcheck(lambda x, *rest: ConditionalMLP.apply(x, layout, *rest), leaves)
 
 
+def pieces_of_two_columns() -> ColumnPieces:
+    pieces = ColumnPieces([1, 1, 3])
+    pieces.place([np.array([-1, 0, 1], dtype=np.float32), np.array([0.2, 0.9], dtype=np.float32)])
+    return pieces
+
+
 CASES: dict[str, dict[str, Any]] = {
     "default": {},
     "three classes, two dimensions, deep decoder": {"K": 3, "L": 2, "decoder_hidden_dims": (4,)},
@@ -96,6 +104,7 @@ CASES: dict[str, dict[str, Any]] = {
     "linear featurizer": {"featurizer": "linear", "L": 3},
     "supplied weights": {"supplied": True},
     "pseudo-environments": {"n_observed": 7},
+    "columns in pieces": {"pieces": pieces_of_two_columns()},
     "module featurizer": {"featurizer": lambda shape, R: nn.Sequential(nn.Linear(shape[0], R), nn.Tanh())},
 }
 

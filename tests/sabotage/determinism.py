@@ -109,8 +109,8 @@ SABOTAGES = (
         broken="Loading a model draws first weights from torch's global generator.",
         test="tests/estimators/test_threads.py::test_loading_a_model_leaves_the_global_generator_alone",
         file="estimators/eber_fitting.py",
-        before="*sizes, torch.Generator())",
-        after="*sizes, None)",
+        before="*sizes, torch.Generator(), pieces_of(vars(self)))",
+        after="*sizes, None, pieces_of(vars(self)))",
     ),
     Sabotage(
         broken="Loading a model lets a featurizer draw from torch's global generator.",

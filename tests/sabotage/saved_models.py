@@ -103,4 +103,18 @@ SABOTAGES = (
         before="torch.float32: 40.0",
         after="torch.float32: 250.0",
     ),
+    Sabotage(
+        broken="Where pieces of columns lie is not saved with the networks.",
+        test="tests/nn/test_column_pieces.py::test_pieces_are_those_of_the_training_rows_and_are_saved",
+        file="nn/column_pieces.py",
+        before='self.register_buffer("start", torch.zeros(len(column)))',
+        after='self.register_buffer("start", torch.zeros(len(column)), persistent=False)',
+    ),
+    Sabotage(
+        broken="Only the number of a model's pieces is looked at, not the columns that they are of.",
+        test="tests/estimators/test_damaged_models.py::test_pieces_of_columns_that_no_row_has_are_refused",
+        file="estimators/pieces.py",
+        before="if not known or not all(0 <= j < estimator.input_shape_[0] for j in column):",
+        after="if not known:",
+    ),
 )

@@ -66,7 +66,7 @@ SABOTAGES = (
     ),
     Sabotage(
         broken="What a killed save began and never named stays for ever.",
-        test="tests/trust/test_broken_writes.py::test_a_first_save_leaves_no_model_or_a_whole_one",
+        test="tests/trust/test_broken_writes.py::test_a_save_over_a_model_leaves_the_old_or_the_new",
         file="io/named_parts.py",
         before="{before, name, *begun} - {present, None}",
         after="{before} - {present, None}",

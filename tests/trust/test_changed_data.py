@@ -17,9 +17,9 @@ from eber.compare import running
 from eber.datasets.hospitals import draw_hospitals
 from eber.experiments.data_files import DataFiles
 from eber.runs.backends import choice
-from eber.tables import files, model_folder
+from eber.tables import files
 from eber.tables.training import read_training_table
-from eber.workflow import comparing
+from eber.workflow import comparing, fitting
 from tests.command_line import eber
 from tests.one_process import OneProcess, one_process  # noqa: F401
 from tests.trust.models import NAMES
@@ -120,8 +120,8 @@ def read(path: Path) -> Any:
 def then(function: Callable[..., Any], after: Callable[[], Any]) -> Callable[..., Any]:
     """A function after which something happens."""
 
-    def both(*arguments: Any) -> Any:
-        result = function(*arguments)
+    def both(*arguments: Any, **named: Any) -> Any:
+        result = function(*arguments, **named)
         after()
         return result
 
@@ -131,11 +131,11 @@ def then(function: Callable[..., Any], after: Callable[[], Any]) -> Callable[...
 def test_the_card_names_the_bytes_that_a_model_learned_from(
     tables: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every label of the file is changed when it has been read and before the model is saved."""
+    """Every label of the file is changed as soon as it has been read."""
     table, other = tables
     learned_from = hashlib.sha256(table.read_bytes()).hexdigest()
-    prepare = model_folder.prepare_folder
-    monkeypatch.setattr(model_folder, "prepare_folder", then(prepare, lambda: shutil.copyfile(other, table)))
+    read = fitting.read_training_table
+    monkeypatch.setattr(fitting, "read_training_table", then(read, lambda: shutil.copyfile(other, table)))
     assert eber(monkeypatch, "fit", table, *NAMES, "--quick", "--no-scores", "--out", tmp_path / "model") == 0
     card = json.loads((tmp_path / "model" / "table.json").read_text())["content"]["card"]
     assert card["data"]["sha256"] == learned_from

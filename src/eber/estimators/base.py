@@ -32,6 +32,7 @@ from eber.estimators.early_stopping import ENVIRONMENTS, ROWS, VALIDATION, Judge
 from eber.estimators.log_probabilities import LogProbabilitiesMixin
 from eber.estimators.members import attributes_of_average
 from eber.estimators.persistence import fitted_attributes, load_estimator, save_estimator
+from eber.estimators.pieces import check_can_be_cut, columns_of_pieces, cut_columns, place_pieces
 from eber.estimators.progress import epoch_progress
 from eber.estimators.rows import Rows, checked_weights, training_weights
 from eber.estimators.validation import (
@@ -87,7 +88,8 @@ class FitJob(NamedTuple):
         fixed = tuple((name, repr(value)) for name, value in sorted(parameters) if name not in FREE_PARAMETERS)
         sizes = [tuple(p.shape) for p in self.module.parameters()]
         rows = len(self.data.y), self.data.weight is not None
-        return (type(self.estimator), fixed, tuple(sizes), rows, self.n_environments, self.settings)
+        pieces = tuple(self.attributes.get("piece_columns_", ()))
+        return (type(self.estimator), fixed, tuple(sizes), pieces, rows, self.n_environments, self.settings)
 
     @property
     def n_environments(self) -> int:
@@ -144,6 +146,7 @@ class EnvironmentClassifier(
         "featurizer": [StrOptions({"linear", "mlp", "cnn"}), callable],
         "hidden_dims": ["array-like"],
         "representation_dim": [Interval(Integral, 1, None, closed="left")],
+        "column_pieces": [Interval(Integral, 2, None, closed="left"), None],
         "input_scale": [Interval(Real, 0, None, closed="neither")],
         "centre_features": ["boolean"],
         "epochs": [Interval(Integral, 1, None, closed="left")],
@@ -258,7 +261,11 @@ class EnvironmentClassifier(
         data = self._prepare(data, len(attributes.get("environments_", ())))
         # A generator for the first weights alone; code of the user's own knows only torch's, which it has for itself.
         seed = attributes["seed_"]
+        knots = cut_columns(self, data.x)
+        if knots:
+            attributes["piece_columns_"] = columns_of_pieces(knots)
         module = self._build(attributes, None if self._draws_globally else torch.Generator().manual_seed(seed))
+        place_pieces(module, knots)
         if self.centre_features:
             for extractor in convolutional_parts(module):
                 extractor.centre(data.x)
@@ -366,6 +373,7 @@ class EnvironmentClassifier(
     def _check_parameters(self) -> None:
         """Refuse what the declared constraints of the parameters let through."""
         check_widths("hidden_dims", self.hidden_dims)
+        check_can_be_cut(self)
 
     def _settings(self, n_rows: int) -> TrainingSettings:
         return TrainingSettings(

@@ -62,6 +62,11 @@ class EBERClassifier(EBERAdapting):
         Widths of the hidden layers of ``"mlp"``.
     representation_dim : int, default=32
         Width of the representation.
+    column_pieces : int or None, default=None
+        Let the networks see, beside each column of more than two values, at most so many pieces of it between its
+        quantiles in the training rows, in which a linear layer can bend (`eber.nn.column_pieces`): small networks
+        then follow steps and thresholds as trees do. Of all columns together there are no more than 384 pieces, or
+        two for each, and none with more than 384 columns. Not for images and extractors of one's own.
     latent_dim : int or "auto", default="auto"
         Dimension of z. ``"auto"`` is the number of classes minus one (1 for two classes, as in the paper): what a
         linear f1 needs to express any p(y|z).
@@ -221,6 +226,7 @@ class EBERClassifier(EBERAdapting):
         featurizer: str | Callable[..., nn.Module] = "mlp",
         hidden_dims: Sequence[int] = (16,),
         representation_dim: int = 32,
+        column_pieces: int | None = None,
         latent_dim: int | str = "auto",
         objective: str = "stratified",
         env_loss_weight: float = 1.0,
@@ -259,6 +265,7 @@ class EBERClassifier(EBERAdapting):
         self.featurizer = featurizer
         self.hidden_dims = hidden_dims
         self.representation_dim = representation_dim
+        self.column_pieces = column_pieces
         self.latent_dim = latent_dim
         self.objective = objective
         self.env_loss_weight = env_loss_weight

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from eber.estimators.base import EnvironmentClassifier, FitJob
+from eber.estimators.pieces import pieces_of
 from eber.estimators.supplied import checked_posteriors, supplied_weights
 from eber.estimators.validation import check_widths, encode_environments
 from eber.exceptions import FitWarning, warn_user
@@ -21,6 +22,7 @@ from eber.method.diagnostics import Diagnostic, diagnose
 from eber.method.distributions import MAX_QUADRATURE_DIM
 from eber.method.integration import automatic_method, integration_rule
 from eber.method.model import EBERNetworks
+from eber.nn.column_pieces import ColumnPieces
 from eber.objectives.base import Batch, ModelByModel, Objective
 from eber.objectives.eber import EBERObjective, ExpectationRule
 from eber.objectives.eber_supplied import SuppliedEBERObjective
@@ -60,7 +62,7 @@ class EBERFitting(EnvironmentClassifier):
             raise ValueError("prediction='expansion' needs a linear decoder: leave decoder_hidden_dims empty.")
         if self.prediction != "auto" or method == "quadrature":
             integration_rule(latent_dim, self.prediction, self.prediction_points, seed=0)
-        return self._networks(attributes["input_shape_"], K, m, latent_dim, generator)
+        return self._networks(attributes["input_shape_"], K, m, latent_dim, generator, pieces_of(attributes))
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -155,6 +157,7 @@ class EBERFitting(EnvironmentClassifier):
         n_environments: int,
         latent_dim: int,
         generator: torch.Generator | None,
+        pieces: ColumnPieces | None,
     ) -> EBERNetworks:
         gain = self.environment_gain
         if gain == "auto":
@@ -175,11 +178,12 @@ class EBERFitting(EnvironmentClassifier):
             learn_posterior=not callable(self.posteriors),
             n_observed=n_environments if self.pseudo_environments else None,
             generator=generator,
+            pieces=pieces,
         )
 
     def _module(self) -> nn.Module:
         sizes = len(self.classes_), len(self.environments_), self.latent_dim_
-        return self._networks(self.input_shape_, *sizes, torch.Generator())
+        return self._networks(self.input_shape_, *sizes, torch.Generator(), pieces_of(vars(self)))
 
     def _finish(self, module: nn.Module, data: Batch, attributes: dict[str, Any]) -> dict[str, Any]:
         assert isinstance(module, EBERNetworks)

@@ -19,6 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from eber.estimators.pieces import check_pieces
 from eber.nn.networks import ConditionalNetwork
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def check_description(estimator: EnvironmentClassifier) -> None:
     parameters = estimator.get_params(deep=False)
     if max(len(parameters[name]) for name in ("hidden_dims", "decoder_hidden_dims") if name in parameters) > MAX_LAYERS:
         raise ValueError(f"it has more than {MAX_LAYERS} layers")
+    check_pieces(estimator)
     _check_mixtures(estimator, parameters.get("pseudo_environments") or len(environments))
 
 

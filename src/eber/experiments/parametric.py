@@ -63,6 +63,8 @@ PLAIN_ALGORITHM, PLAIN_DECOMPOSED = f"{PLAIN} as Algorithm 1", f"{PLAIN} decompo
 PLAIN_RELU = f"{PLAIN} with one more ReLU layer"
 ONE_MORE_LAYER = {"hidden_dims": (16, 32)}
 """The paper's extractor with a ReLU layer more than its text has."""
+PIECES = {"column_pieces": 16}
+"""What lets small networks bend where trees split; see `eber.nn.column_pieces`."""
 
 VARIANTS: dict[str, Callable[[ParametricOracle], dict[str, Any]]] = {
     "EBER 4: oracle weights": oracle_weights,
@@ -78,6 +80,7 @@ VARIANTS: dict[str, Callable[[ParametricOracle], dict[str, Any]]] = {
     PLAIN_ALGORITHM: lambda oracle: {**PAPER_FORM, "objective": "algorithm"},
     PLAIN_DECOMPOSED: lambda oracle: {**PAPER_FORM, "objective": "decomposed"},
     PLAIN_RELU: lambda oracle: {**PAPER_FORM, **ONE_MORE_LAYER},
+    "EBER with columns in pieces": lambda oracle: dict(PIECES),
 }
 """EBER with something replaced: the paper's variants that need a fit of their own, then our own ablations."""
 
@@ -90,6 +93,19 @@ def relu_extractor(input_shape: Sequence[int], representation_dim: int) -> nn.Mo
     width = 16
     layers = nn.Linear(input_shape[0], width), nn.ReLU(), nn.Linear(width, representation_dim), nn.ReLU()
     return nn.Sequential(*layers)
+
+
+def _eber_recipe() -> dict[str, Any]:
+    eber = EBERClassifier()
+    return {"input_scale": eber.input_scale, "average_decay": eber.average_decay}
+
+
+ERM_VARIANTS: dict[str, Callable[[], dict[str, Any]]] = {
+    ERM_SAME_RECIPE: _eber_recipe,
+    ERM_RELU: lambda: {"featurizer": relu_extractor},
+    "ERM with columns in pieces": lambda: dict(PIECES),
+}
+"""ERM with something replaced."""
 
 
 def draw_cell(parameters: Mapping[str, Any], seed: int) -> tuple[ParametricDraw, ParametricOracle]:
@@ -137,12 +153,8 @@ def fit_method(
     }
     if method in VARIANTS:
         return (yield from fit(EBERClassifier(**{**shared, **of_eber, **VARIANTS[method](oracle)}), data.train))
-    if method == ERM_SAME_RECIPE:
-        eber = EBERClassifier()
-        recipe: dict[str, Any] = {"input_scale": eber.input_scale, "average_decay": eber.average_decay}
-        return (yield from fit(ERMClassifier(**shared, **recipe), data.train))
-    if method == ERM_RELU:
-        return (yield from fit(ERMClassifier(**{**shared, "featurizer": relu_extractor}), data.train))
+    if method in ERM_VARIANTS:
+        return (yield from fit(ERMClassifier(**{**shared, **ERM_VARIANTS[method]()}), data.train))
     declared, settings = find_method(method), {**shared, **of_eber}
     if not declared.penalty_parameter:
         return (yield from fit(declared.build(**settings), data.train))
@@ -241,7 +253,7 @@ EXPERIMENT = Experiment(
     methods=paper_methods(),
     fits_any_method=True,
     oracles=("Bayes-x",),
-    ablations=(*VARIANTS, ERM_SAME_RECIPE, ERM_RELU),
+    ablations=(*VARIANTS, *ERM_VARIANTS),
     metrics=METRICS,
     primary_metric="nll",
     reference_method="EBER",

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from eber.method.aggregates import Conditionals
 from eber.method.distributions import soft_bound
+from eber.nn.column_pieces import ColumnPieces
 from eber.nn.networks import ConditionalNetwork, Featurizer, Plans, build_network, multilayer
 
 
@@ -21,6 +22,8 @@ class EBERNetworks(nn.Module):
     input_shape : shape of one row of X
     n_classes, n_environments, latent_dim : K, m, L
         With pseudo-environments, m is their number.
+    pieces : ColumnPieces or None
+        What the columns of a table row are cut into; g, f0 and h see the same.
     n_observed : int or None
         Number of environments in the data, where they share m pseudo-environments; None where each is its own.
     environment_gain : float
@@ -53,6 +56,7 @@ class EBERNetworks(nn.Module):
         learn_posterior: bool = True,
         n_observed: int | None = None,
         generator: torch.Generator | None = None,
+        pieces: ColumnPieces | None = None,
     ) -> None:
         super().__init__()
 
@@ -66,6 +70,7 @@ class EBERNetworks(nn.Module):
                 representation_dim=representation_dim,
                 input_scale=input_scale,
                 generator=generator,
+                pieces=pieces,
             )
 
         self.n_classes, self.n_environments, self.latent_dim = n_classes, n_environments, latent_dim

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from eber.nn.column_pieces import ColumnPieces, through_pieces
 from eber.nn.conditional_mlp import ConditionalMLP, MLPLayout, StackedMLP, single_mlp
 from eber.nn.image_extractor import ConvolutionalExtractor
 from eber.nn.initial_weights import linear
@@ -47,6 +48,8 @@ class ConditionalNetwork(nn.Module):
         Factor on the initial weights that see x, so that y and e are heard from the start.
     generator : torch.Generator, optional
         What initial weights are drawn from; torch's global generator when not given.
+    pieces : ColumnPieces, optional
+        What the columns of a table row are cut into beside themselves.
     """
 
     def __init__(
@@ -59,9 +62,10 @@ class ConditionalNetwork(nn.Module):
         out_features: int,
         input_scale: float = 1.0,
         generator: torch.Generator | None = None,
+        pieces: ColumnPieces | None = None,
     ) -> None:
         super().__init__()
-        self.extractor = extractor
+        self.extractor, self.pieces = extractor, pieces
         self.contexts = tuple(contexts)
         widths = [*hidden_dims, *([] if representation_dim is None else [representation_dim])]
         self.linear_representation = representation_dim is not None
@@ -84,7 +88,8 @@ class ConditionalNetwork(nn.Module):
 
     def features(self, x: Tensor) -> Tensor:
         """What enters the first layer in place of x, (B, in_features)."""
-        return x if self.extractor is None else self.extractor(x)
+        inner = self.extractor if self.pieces is None else self.pieces
+        return x if inner is None else inner(x)
 
     def forward(self, x: Tensor, plans: Plans | None = None) -> Tensor:
         """Outputs for every combination of contexts, ``(out, *contexts, B)``.
@@ -136,6 +141,7 @@ def build_network(
     representation_dim: int,
     input_scale: float = 1.0,
     generator: torch.Generator | None = None,
+    pieces: ColumnPieces | None = None,
 ) -> ConditionalNetwork:
     """A conditional network on the named extractor.
 
@@ -153,7 +159,8 @@ def build_network(
                 f"{tuple(input_shape)}. Use featurizer='cnn' for images."
             )
         hidden = tuple(hidden_dims) if featurizer == "mlp" else ()
-        return ConditionalNetwork(None, input_shape[0], contexts, hidden, representation_dim, **common)
+        width = input_shape[0] + (0 if pieces is None else len(pieces.column))
+        return ConditionalNetwork(None, width, contexts, hidden, representation_dim, **common, pieces=pieces)
     if featurizer == "cnn":
         if len(input_shape) != 3:
             raise ValueError(
@@ -247,6 +254,9 @@ def _classify(network: ConditionalNetwork, parameter: Callable[[str], Tensor], x
 
 def stacked_features(networks: Sequence[ConditionalNetwork], x: Tensor) -> Tensor:
     """What enters the first layer of S networks, each for its own rows: (S, B, ...) -> (S, B, in_features)."""
+    pieces = [network.pieces for network in networks if network.pieces is not None]
+    if pieces:
+        return through_pieces(pieces, x)
     if networks[0].extractor is None:
         return x
     features = [network.features(rows)[None] for network, rows in zip(networks, x, strict=True)]

@@ -27,6 +27,8 @@ class PlainNetwork(nn.Module):
     ----------
     extractor : module or None
         Sees x alone.
+    pieces : ColumnPieces or None
+        What the columns of x are cut into beside themselves.
     layers : the layers on [x; one-hot contexts], the first of them on the concatenation
     heads : the linear layer of the output; one for each combination where there are no layers before it
     """
@@ -34,7 +36,7 @@ class PlainNetwork(nn.Module):
     def __init__(self, network: ConditionalNetwork) -> None:
         super().__init__()
         self.contexts, self.layout = network.contexts, network.layout
-        self.extractor = copy.deepcopy(network.extractor)
+        self.extractor, self.pieces = copy.deepcopy(network.extractor), network.pieces
         weight, bias = network.head.weight.detach(), network.head.bias.detach()
         self.layers, self.heads = nn.ModuleList(), nn.ModuleList()
         if network.first is None:
@@ -56,7 +58,8 @@ class PlainNetwork(nn.Module):
 
     def forward(self, x: Tensor, plans: object = None) -> Tensor:
         """As `ConditionalNetwork`'s, ``(out, *contexts, B)``; nothing is kept from call to call."""
-        features = x if self.extractor is None else self.extractor(x)
+        inner = self.extractor if self.pieces is None else self.pieces
+        features = x if inner is None else inner(x)
         out = [self._of(i, features, combination) for i, combination in enumerate(product(*map(range, self.contexts)))]
         return torch.stack(out, 1).view(-1, *self.contexts, len(x))
 

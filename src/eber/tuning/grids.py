@@ -18,10 +18,17 @@ Candidate = dict[str, Any]
 
 WEIGHT_DECAYS = (0.0, 1.0, 3.0, 10.0)
 NETWORK: tuple[Candidate, ...] = tuple({"weight_decay": decay} for decay in WEIGHT_DECAYS)
-WIDE_NETWORK: tuple[Candidate, ...] = tuple({"hidden_dims": (64, 64), "weight_decay": decay} for decay in (0.0, 3.0))
+WIDE = {"hidden_dims": (64, 64)}
+WIDE_NETWORK: tuple[Candidate, ...] = (WIDE,)
 """For tables with many rows and few columns, which the default network is too small for."""
-LINEAR_NETWORK: tuple[Candidate, ...] = tuple({"featurizer": "linear", "weight_decay": decay} for decay in (1.0, 3.0))
+LINEAR_NETWORK: tuple[Candidate, ...] = ({"featurizer": "linear", "weight_decay": 3.0},)
 """For tables with many columns and few rows, which the default network overfits."""
+PIECES = {"column_pieces": 16}
+PIECES_NETWORK: tuple[Candidate, ...] = (
+    {**PIECES, **LINEAR_NETWORK[0]},
+    *({**PIECES, **WIDE, "weight_decay": decay} for decay in (1.0, 3.0)),
+)
+"""For steps and thresholds, which trees follow and networks on plain columns are too smooth for."""
 LOGISTIC: tuple[Candidate, ...] = tuple({"C": c} for c in (0.01, 0.1, 1.0, 10.0))
 BOOSTING: tuple[Candidate, ...] = (
     {"max_iter": 80, "learning_rate": 0.06, "max_leaf_nodes": 12, "l2_regularization": 5.0},
@@ -43,7 +50,11 @@ FOREST: tuple[Candidate, ...] = tuple(
     for share in ("sqrt", 0.5)
     for leaf in (1, 5, 20)
 )
-PENALISED: tuple[Candidate, ...] = (*({"weight_decay": decay} for decay in (0.0, 3.0)), LINEAR_NETWORK[-1])
+PENALISED: tuple[Candidate, ...] = (
+    *({"weight_decay": decay} for decay in (0.0, 3.0)),
+    LINEAR_NETWORK[0],
+    PIECES_NETWORK[-1],
+)
 """Tried with each penalty weight, so that a method with three weights has about as many candidates as one without."""
 
 
@@ -75,7 +86,7 @@ def default_candidates(estimator: Any) -> list[Candidate]:
         name, last = estimator.steps[-1]
         return [{f"{name}__{key}": value for key, value in candidate.items()} for candidate in default_candidates(last)]
     if isinstance(estimator, EnvironmentClassifier):
-        return [*NETWORK, *((*WIDE_NETWORK, *LINEAR_NETWORK) if estimator.featurizer == "mlp" else ())]
+        return [*NETWORK, *((*WIDE_NETWORK, *LINEAR_NETWORK, *PIECES_NETWORK) if estimator.featurizer == "mlp" else ())]
     if isinstance(estimator, HistGradientBoostingClassifier) and estimator.early_stopping is True:
         return list(STOPPED_BOOSTING)
     for kind, grid in (

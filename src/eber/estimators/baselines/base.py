@@ -15,10 +15,12 @@ from torch import nn
 
 from eber.estimators.base import EnvironmentClassifier, FitJob
 from eber.estimators.members import averaged, side_by_side
+from eber.estimators.pieces import pieces_of
 from eber.estimators.rows import ClassWeight
 from eber.estimators.validation import encode_environments
 from eber.exceptions import FitWarning, warn_user
 from eber.method.inference import in_chunks
+from eber.nn.column_pieces import ColumnPieces
 from eber.nn.networks import Classifier, build_network
 from eber.objectives.base import Batch, Objective, PenaltySchedule
 from eber.training import TrainingSettings, steps_in
@@ -33,6 +35,7 @@ class Baseline(EnvironmentClassifier):
         featurizer: str | Callable[..., nn.Module] = "mlp",
         hidden_dims: Sequence[int] = (16,),
         representation_dim: int = 32,
+        column_pieces: int | None = None,
         input_scale: float = 1.0,
         centre_features: bool = False,
         epochs: int = 50,
@@ -54,6 +57,7 @@ class Baseline(EnvironmentClassifier):
         self.featurizer = featurizer
         self.hidden_dims = hidden_dims
         self.representation_dim = representation_dim
+        self.column_pieces = column_pieces
         self.input_scale = input_scale
         self.centre_features = centre_features
         self.epochs = epochs
@@ -100,12 +104,19 @@ class Baseline(EnvironmentClassifier):
         return {"environments_": names, "environment_index": index}
 
     def _build(self, attributes: dict[str, Any], generator: torch.Generator | None = None) -> nn.Module:
-        return self._network(attributes["input_shape_"], len(attributes["classes_"]), generator)
+        pieces = pieces_of(attributes)
+        return self._network(attributes["input_shape_"], len(attributes["classes_"]), generator, pieces)
 
     def _module(self) -> nn.Module:
-        return self._network(self.input_shape_, len(self.classes_), torch.Generator())
+        return self._network(self.input_shape_, len(self.classes_), torch.Generator(), pieces_of(vars(self)))
 
-    def _network(self, input_shape: Sequence[int], n_classes: int, generator: torch.Generator | None) -> Classifier:
+    def _network(
+        self,
+        input_shape: Sequence[int],
+        n_classes: int,
+        generator: torch.Generator | None,
+        pieces: ColumnPieces | None,
+    ) -> Classifier:
         return Classifier(
             build_network(
                 self.featurizer,
@@ -116,6 +127,7 @@ class Baseline(EnvironmentClassifier):
                 representation_dim=self.representation_dim,
                 input_scale=self.input_scale,
                 generator=generator,
+                pieces=pieces,
             )
         )
 
@@ -152,6 +164,7 @@ class AnnealedClassifier(Baseline):
         featurizer: str | Callable[..., nn.Module] = "mlp",
         hidden_dims: Sequence[int] = (16,),
         representation_dim: int = 32,
+        column_pieces: int | None = None,
         input_scale: float = 1.0,
         centre_features: bool = False,
         epochs: int = 50,
@@ -174,6 +187,7 @@ class AnnealedClassifier(Baseline):
             featurizer=featurizer,
             hidden_dims=hidden_dims,
             representation_dim=representation_dim,
+            column_pieces=column_pieces,
             input_scale=input_scale,
             centre_features=centre_features,
             epochs=epochs,
@@ -259,6 +273,7 @@ class PenalisedClassifier(AnnealedClassifier):
         featurizer: str | Callable[..., nn.Module] = "mlp",
         hidden_dims: Sequence[int] = (16,),
         representation_dim: int = 32,
+        column_pieces: int | None = None,
         input_scale: float = 1.0,
         centre_features: bool = False,
         epochs: int = 50,
@@ -284,6 +299,7 @@ class PenalisedClassifier(AnnealedClassifier):
             featurizer=featurizer,
             hidden_dims=hidden_dims,
             representation_dim=representation_dim,
+            column_pieces=column_pieces,
             input_scale=input_scale,
             centre_features=centre_features,
             epochs=epochs,

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from eber.method.model import EBERNetworks
+from eber.nn.networks import stacked_features
 from eber.nn.stack import ModuleStack
 from eber.objectives.base import Batch, LossTerms
 from eber.objectives.eber import TERMS
@@ -57,11 +58,12 @@ class _Plan:
         module = stack.modules[0]
         assert isinstance(module, EBERNetworks)
         (S, B), K, m = batch.y.shape, module.n_classes, module.n_environments
+        width = module.f0.first.weight.shape[1] if module.f0.first is not None else module.f0.head.weight.shape[1]
         kind = SampledMixture if objective.sampled else ExactMixture
         sizes, weighted_rows = Sizes(S, K, m, module.latent_dim, B), batch.weight is not None
         self.mixture = mixture = kind(sizes, objective.tie_weight, stack.vector, weighted_rows)
         self.stack, self.order = stack, LabelOrder(S, K, B, stack.vector)
-        inputs = None if module.f0.extractor else stack.vector.new_ones(S, B, batch.x.shape[2] + 1)
+        inputs = None if module.f0.extractor else stack.vector.new_ones(S, B, width + 1)
         self._rows = None if inputs is None else inputs[..., :-1]
         self.g = PosteriorNetwork(stack, B, inputs, self.order, mixture)
         self.f0 = LabelNetwork(stack, B, inputs, self.order, mixture)
@@ -77,7 +79,7 @@ class _Plan:
     def see(self, x: Tensor) -> None:
         """Work out what enters the networks in place of x."""
         if self._rows is not None:
-            self._rows.copy_(x)
+            self._rows.copy_(stacked_features(self.f0.networks, x))
         else:
             for network in (self.g, self.f0, self.h):
                 network.extract(x)
