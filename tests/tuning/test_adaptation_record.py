@@ -78,14 +78,15 @@ def test_it_adapts_where_that_helped_or_where_it_is_told_to(search, gains, force
 
 def test_the_mixture_is_shrunk_by_the_strength_of_the_record(search):
     X, _, e = table(seed=1)
-    eber = average_of(search.estimators_ * 2)  # of two members
+    eber = average_of(search.estimators_ * 2)  # of several members
     new, mixtures = X[e == "A"], {}
     for strength in (0.25, 1.0):
         eber.adaptation_record_ = replace(recorded([0.1]), strength=strength)
         with pytest.warns(AdaptationWarning):
             adapted = eber.adapt(new)
         mixtures[strength] = [found.mixture for found in (*adapted.member_adaptations(), adapted.adaptation_)]
-    expected = [0.25 * mixture + 0.75 * eber.environment_prior_ for mixture in mixtures[1.0]]
+    priors = [fitted.environment_prior_ for fitted in (*eber.members_, eber)]
+    expected = [0.25 * mixture + 0.75 * prior for mixture, prior in zip(mixtures[1.0], priors, strict=True)]
     np.testing.assert_allclose(mixtures[0.25], expected, atol=1e-12)
 
 

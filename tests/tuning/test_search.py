@@ -20,7 +20,7 @@ from eber import EBERClassifier, ERMClassifier
 from eber.exceptions import EnvironmentWarning
 from eber.tuning.grids import default_candidates
 from eber.tuning.left_out import LEAVE_ENVIRONMENTS_OUT, LEAVE_ROWS_OUT, NOTHING_LEFT_OUT, widest_average
-from eber.tuning.search import EnvironmentSearch
+from eber.tuning.search import LEAST_NETWORKS, EnvironmentSearch
 
 pytestmark = pytest.mark.filterwarnings("ignore::eber.exceptions.FitWarning")
 CS = [{"C": 1e-4}, {"C": 1.0}]
@@ -172,7 +172,22 @@ def test_a_tuned_eber_is_an_eber_with_all_its_answers():
     assert isinstance(eber, EBERClassifier)
     np.testing.assert_array_equal(search.predict_proba(X), eber.predict_proba(X))
     assert eber.predict_environment_proba(X).shape == (len(X), 4)
-    assert len(getattr(eber, "members_", [eber])) == len(search.chosen_)
+    each = -(-LEAST_NETWORKS // len(search.chosen_))  # seeds
+    assert eber.n_members == len(eber.members_) == each * len(search.chosen_)
+
+
+def test_few_networks_are_averaged_over_seeds_where_there_was_a_choice():
+    X, y, e = table()
+
+    def members(candidates, **options):
+        search = EnvironmentSearch(ERMClassifier(epochs=1, random_state=0), candidates, **options)
+        (erm,) = search.fit(X, y, environments=e).estimators_
+        return [member.seed_ for member in getattr(erm, "members_", [erm])]
+
+    two = [{"weight_decay": 0.0}, {"weight_decay": 0.1}]
+    assert len(members(two)) == LEAST_NETWORKS
+    assert len(set(members(two))) > 1
+    assert len(members(two, select="best")) == len(members([{}])) == 1
 
 
 def test_a_network_that_decays_is_chosen_where_columns_are_many():

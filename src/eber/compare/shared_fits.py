@@ -98,7 +98,7 @@ def refit(search: EnvironmentSearch, data: MultiEnvironmentData, left_out: LeftO
     """The search on all training rows, where what its settings say about left-out rows is known already."""
     table, _ = checked_table(search, data.X, data.y, data.environments, data.weights)
     choice = choose(left_out, table, LEAVE_ENVIRONMENTS_OUT)
-    fits = search.to_fit(choice.kept)
+    fits = search.to_fit_on_all_rows(choice.kept)
     outcomes = yield [FitRequest(fitted, table) for fitted in fits]
     search.complete(choice, LEAVE_ENVIRONMENTS_OUT, fits, _diverged(outcomes))
     return FittedMethod(search, _seconds(outcomes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Sequence
 from numbers import Integral
@@ -17,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eber.datasets.base import MultiEnvironmentData
 from eber.estimators import EBERClassifier
+from eber.estimators.base import EnvironmentClassifier
 from eber.estimators.log_probabilities import LogProbabilitiesMixin
 from eber.estimators.rows import checked_weights
 from eber.tuning.choosing import Choice, choose
@@ -25,6 +27,9 @@ from eber.tuning.left_out import LEAVE_ENVIRONMENTS_OUT, choose_folds, fit_left_
 
 MAX_FOLDS = 4
 """Folds of whole environments that a search takes by default: more cost more, and four tell settings apart."""
+LEAST_NETWORKS = 4
+"""Of few settings that are kept, networks with several seeds are averaged: the loss of an average is at most the
+average of the losses, and what one seed happens to give is not what was judged."""
 
 
 LENIENT: dict[str, Any] = {"dtype": None, "ensure_all_finite": False, "accept_sparse": True, "allow_nd": True}
@@ -36,7 +41,7 @@ class EnvironmentSearch(LogProbabilitiesMixin, MetaEstimatorMixin, ClassifierMix
 
     Every candidate is fitted without some environments and judged by its NLL in them, each environment counting once.
     As many of the best as make no clearly worse average are then fitted on all rows and their probabilities averaged,
-    or the best alone.
+    or the best alone. Where fewer than four networks are averaged, each is with seeds besides its own.
 
     With fewer than three training environments, or where each has a class of its own, none can be left out: settings
     are then judged on left-out rows of known environments, and where these are too few, the candidate in the middle of
@@ -123,7 +128,7 @@ class EnvironmentSearch(LogProbabilitiesMixin, MetaEstimatorMixin, ClassifierMix
         candidates = self.candidates_to_try
         left_out = fit_left_out(self.estimator, candidates, table, folds, len(classes), adapting=adapting)
         choice = choose(left_out, table, rule, only_best=self.select == "best")
-        fits = self.to_fit(choice.kept)
+        fits = self.to_fit_on_all_rows(choice.kept)
         self.complete(choice, rule, fits, fit_sound(fits, [table] * len(fits)))
         of_all = np.full((len(whole), len(classes)), np.nan)
         of_all[counted] = self.left_out_proba_
@@ -147,6 +152,15 @@ class EnvironmentSearch(LogProbabilitiesMixin, MetaEstimatorMixin, ClassifierMix
         """The candidates at these positions, not fitted."""
         candidates = self.candidates_to_try
         return [clone(self.estimator).set_params(**candidates[c]) for c in positions]
+
+    def to_fit_on_all_rows(self, kept: Sequence[int] | NDArray[np.int64]) -> list[Any]:
+        """The candidates that are kept, not fitted; of networks, where there was a choice, with seeds enough."""
+        fits = self.to_fit(kept)
+        averages = self.select != "best" and len(self.candidates_to_try) > 1
+        for fit in fits:
+            if averages and isinstance(fit, EnvironmentClassifier):
+                fit.set_params(n_members=max(fit.n_members, math.ceil(LEAST_NETWORKS / len(fits))))
+        return fits
 
     def complete(self, choice: Choice, rule: str, fits: Sequence[Any], errors: Sequence[Exception | None]) -> Self:
         """Take over what was chosen and its fits on all rows, with what ended those that diverged.
