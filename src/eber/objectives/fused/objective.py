@@ -16,8 +16,8 @@ from eber.nn.stack import ModuleStack
 from eber.objectives.base import Batch, LossTerms
 from eber.objectives.eber import TERMS
 from eber.objectives.fused.decoder import StackedDecoder
+from eber.objectives.fused.exact_mixture import ExactMixture
 from eber.objectives.fused.label_order import LabelOrder
-from eber.objectives.fused.mixture import ExactMixture
 from eber.objectives.fused.mixture_arrays import Sizes, integrand_rows
 from eber.objectives.fused.networks import EnvironmentNetwork, LabelNetwork, PosteriorNetwork
 from eber.objectives.fused.sampled_mixture import SampledMixture

@@ -13,7 +13,15 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from eber.objectives.fused.mixture import LN_2, ComponentGradients, Densities, LabelPosterior, Weighing
+from eber.objectives.fused.mixture import (
+    LN_2,
+    ComponentGradients,
+    Densities,
+    LabelPosterior,
+    Offset,
+    Weighing,
+    from_squares,
+)
 from eber.objectives.fused.mixture_arrays import Draws, MixtureGradients, MixtureInputs, Sizes, Workspace, contiguous
 
 N_SAMPLED = 2
@@ -41,9 +49,11 @@ class SampledMixture:
         work = Workspace.empty(sizes, C, D, like)
         self.weigh, self.choice = Weighing(self.inputs), Choice(self.inputs, logs, draws)
         self._own = _OwnGathered(self.inputs, draws, work, self.gradients, self.choice)
-        self._densities, self._posterior = Densities(self.inputs, draws, work), LabelPosterior(draws, work, tie_weight)
+        self._offset = Offset(self.inputs, work.top)
+        self._densities = Densities(self.inputs, draws, work, self._offset)
+        self._posterior = LabelPosterior(draws, work, tie_weight)
         self._sums = _SumsOverDraws(draws, work, self.gradients)
-        self._components = ComponentGradients(draws, work, self.gradients)
+        self._components = ComponentGradients(draws, work)
         self._through_weights = _ThroughSampledWeights(self.inputs, draws, self.gradients, self.choice, tie_weight)
 
     def draw(self, e: Tensor, generators: Sequence[torch.Generator]) -> None:
@@ -61,6 +71,7 @@ class SampledMixture:
 
     def differentiate(self, weight: Tensor | None = None) -> None:
         """Values at the draws, and the gradient; with the weights of rows that `weigh_rows` was given, if it was."""
+        self._offset.find()
         self._densities.find()
         self._own.find_joint()
         self._densities.sum_over_environments()
@@ -69,7 +80,8 @@ class SampledMixture:
         self._own.differentiate()
         self._components.find_moments()
         self._sums()
-        self._components.finish()
+        from_squares(self.gradients)
+        self._components.pull_draws()
         self._own.move_draws()
         self._through_weights(weight)
 
