@@ -79,8 +79,8 @@ class EBERClassifier(EBERAdapting):
     coupling : {"auto", "exact", "sampled"}, default="auto"
         Environments whose draws of z enter the couplings while training, under the default objective: all of them,
         exact in e at a cost that grows with m², or two drawn from p(e|x,y) for each row, an unbiased estimate with an
-        unbiased gradient at a cost that grows with m. ``"auto"`` is exact up to 32 environments. Other objectives, more
-        samples and quadrature use all environments always.
+        unbiased gradient at a cost that grows with m. ``"auto"`` is exact up to 32 environments, and for more
+        `pseudo_environments` in batches below 1,024. Other objectives, more samples and quadrature use all always.
     prediction : {"auto", "expansion", "quadrature", "monte_carlo"}, default="auto"
         Integration over z for prediction. ``"auto"`` is the closed form for two classes and a linear f1, else
         Gauss-Hermite quadrature up to two latent dimensions; above, for a linear f1, a second-order expansion with

@@ -57,9 +57,12 @@ class _Plan:
         module = stack.modules[0]
         assert isinstance(module, EBERNetworks)
         (S, B), K, m = batch.y.shape, module.n_classes, module.n_environments
-        kind = SampledMixture if objective.sampled else ExactMixture
-        sizes, weighted_rows = Sizes(S, K, m, module.latent_dim, B), batch.weight is not None
-        self.mixture = mixture = kind(sizes, objective.tie_weight, stack.vector, weighted_rows)
+        sizes, tie, like = Sizes(S, K, m, module.latent_dim, B), objective.tie_weight, stack.vector
+        self.mixture = mixture = (
+            SampledMixture(sizes, tie, like, shared=module.membership is not None)
+            if objective.sampled
+            else ExactMixture(sizes, tie, like, weighted_rows=batch.weight is not None)
+        )
         self.stack, self.order = stack, LabelOrder(S, K, B, stack.vector)
         inputs = None if module.f0.extractor else stack.vector.new_ones(S, B, batch.x.shape[2] + 1)
         self._rows = None if inputs is None else inputs[..., :-1]
