@@ -110,7 +110,7 @@ def one_model(batch: Batch) -> Batch:
 def test_fused_objective_equals_the_readable_one_in_value_terms_and_gradient(
     case: str, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether all draws are compared with all components at once, two draws at a time and one at last, or each alone."""
+    """Whether all draws are compared with all components at once, two at a time and one at last, or each alone."""
     monkeypatch.setattr("eber.objectives.fused.exact_mixture.BLOCK", block)
     options: dict[str, Any] = {"K": 2, "m": 3, "L": 1, **CASES[case]}
     supplied = options.pop("supplied", False)

@@ -24,6 +24,7 @@ from eber.method.aggregates import Rule
 from eber.method.integration import Expansion, automatic_method, integration_rule
 from eber.method.posteriors import SuppliedPosteriors
 from eber.method.theorem import decomposition_table, theorem_rows
+from eber.nn.networks import Plans
 from eber.objectives.eber import READINGS
 
 PAPER_FORM: dict[str, Any] = {
@@ -411,7 +412,8 @@ class EBERClassifier(EBERAdapting):
         log_p = supplied_weights(self.prediction_weights, x, len(self.environments_))
         if log_p is not None:
             return log_p
-        log_p = inference.in_chunks(self.module_.log_p_e_given_x, x, self.module_.h)
+        plans = Plans()
+        log_p = inference.in_chunks(lambda rows: self.module_.log_p_e_given_x(rows, plans), x, self.module_.h)
         if hasattr(self, "adaptation_"):
             log_p = torch.log_softmax(log_p + torch.from_numpy(self.adaptation_.log_ratio)[:, None], 0)
         return log_p
