@@ -39,8 +39,8 @@ FIT = """
 import sys, warnings, eber
 warnings.simplefilter("ignore")
 if __name__ == "__main__":
-    arguments = {"label": "y", "environment": "site", "scores": False} if sys.argv[4] == "memory" else {}
-    eber.fit_table(sys.argv[1], out=sys.argv[2], quick=True, epochs=int(sys.argv[3]), progress=True, **arguments)
+    effort = {"quick": True, "epochs": int(sys.argv[3]), "scores": False}
+    eber.fit_table(sys.argv[1], label="y", environment="site", out=sys.argv[2], progress=True, **effort)
 """
 
 
@@ -130,11 +130,8 @@ def scale(n_rows: int, folder: Path) -> dict[str, dict[str, float]]:
     kept.step("written", lambda: _timed(lambda: write_table(source, n_rows)))
     kept.step("prepare", lambda: watched(PREPARE, source, prepared))
     kept.step("written, a tenth", lambda: _timed(lambda: write_table(tenth, n_rows // 10)))
-    for name, table, model, rows in (
-        ("a tenth in memory", tenth, folder / "model-tenth", n_rows // 10),
-        ("from disk", prepared, folder / "model", n_rows),
-    ):
-        kept.step(f"fit, {name}", lambda: _fit(table, model, rows, "memory" if table == tenth else "disk"))  # noqa: B023 - called at once
+    kept.step("fit, a tenth in memory", lambda: _fit(tenth, folder / "model-tenth", n_rows // 10))
+    kept.step("fit, from disk", lambda: _fit(prepared, folder / "model", n_rows))
     for path in (source, prepared, tenth):
         shutil.rmtree(path, ignore_errors=True)
     return kept.figures
@@ -159,8 +156,8 @@ def _timed(work: Callable[[], object]) -> dict[str, float]:
     return {"processor seconds": time.process_time() - processor, "seconds": time.monotonic() - start}
 
 
-def _fit(table: Path, model: Path, n_rows: int, where: str) -> dict[str, float]:
-    figures = watched(FIT, table, model, PASSES, where)
+def _fit(table: Path, model: Path, n_rows: int) -> dict[str, float]:
+    figures = watched(FIT, table, model, PASSES)
     figures["rows a processor second"] = PASSES * n_rows / figures["processor seconds"]
     figures["NLL in new environments"] = nll(model)
     return figures
