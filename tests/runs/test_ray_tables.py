@@ -27,6 +27,7 @@ pytestmark = [
 
 
 def test_ray_prepares_and_predicts_to_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "home").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setattr(looking, "SAMPLE_ROWS", 300)
     monkeypatch.setattr(preparing, "SECTION_ROWS", 150)
@@ -41,6 +42,7 @@ def test_ray_prepares_and_predicts_to_the_same_bytes(tmp_path: Path, monkeypatch
 
 def test_ray_predicts_sections_to_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sections of about 30 rows, which are those of one process as well: they are row groups."""
+    (tmp_path / "home").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     model: Any = fitted_model(tmp_path)
     (tmp_path / "new").mkdir()

@@ -54,7 +54,8 @@ def test_a_table_that_does_not_fit_is_prepared_on_the_way_to_the_model(name: str
     if name.endswith(".csv"):
         table = tmp_path / name
         frame().to_csv(table, index=False)
-    listener, how = Listener(), {"quick": True, "epochs": 2, "scores": False}
+    listener = Listener()
+    how: dict[str, Any] = {"quick": True, "epochs": 2, "scores": False}
     model = eber.fit_table(table, **COLUMNS, **how, out=tmp_path / "model", progress=listener)
     said = "\n".join(listener.said)
     assert "does not fit into memory" in said
@@ -79,11 +80,11 @@ def test_settings_and_scores_are_of_the_sample_and_the_model_is_of_all_rows(
 ) -> None:
     prepared = eber.prepare_table(table, tmp_path / "prepared", **COLUMNS)
     seen: list[int] = []
-    fit_method = fitting.fit_method
+    fit_method: Any = fitting.fit_method
 
     def looked_at(method: str, X: Any, *others: Any) -> Any:
         seen.append(len(X))
-        fitted = yield from fit_method("IRM", X, *others[:-2], dataclasses.replace(others[-2], passes=1), others[-1])
+        fitted = yield from fit_method("IRM", X, *others)
         return dataclasses.replace(fitted, settings=[{"learning_rate": 0.02}, {"learning_rate": 0.04}])
 
     monkeypatch.setattr(fitting, "fit_method", looked_at)
