@@ -26,7 +26,7 @@ pytestmark = [
 ]
 
 
-def test_ray_prepares_and_predicts_to_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ray_prepares_to_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "home").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setattr(looking, "SAMPLE_ROWS", 300)

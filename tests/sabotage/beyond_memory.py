@@ -93,6 +93,13 @@ SABOTAGES = (
         after="",
     ),
     Sabotage(
+        broken="Ray gets another token each time that it is started, and refuses the second.",
+        test="tests/runs/test_ray_tables.py::test_ray_prepares_to_the_same_bytes",
+        file="runs/backends/ray.py",
+        before='os.environ["RAY_AUTH_TOKEN"] = _own_token()',
+        after='os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)',
+    ),
+    Sabotage(
         broken="A table that memory does not hold is refused, as if nothing could be done.",
         test=f"{LARGER}::test_a_table_that_does_not_fit_is_prepared_on_the_way_to_the_model",
         file="workflow/fitting.py",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import functools
+import importlib.util
 import os
 import secrets
 import sys
