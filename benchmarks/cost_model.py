@@ -48,7 +48,7 @@ def training_terms(columns: float, environments: float) -> NDArray[np.float64]:
     row draws its pairs.
     """
     m = min(environments, MAX_COMPONENTS)
-    pairs = 0.0 if MAX_EXACT_ENVIRONMENTS < environments <= MAX_COMPONENTS else m * m
+    pairs = 0.0 if environments > MAX_EXACT_ENVIRONMENTS else m * m
     names = m * environments / LARGEST_BATCH if environments > MAX_COMPONENTS else 0.0
     return np.array([1.0, columns, m, pairs, names])
 

@@ -1,9 +1,9 @@
-"""``python -m benchmarks.scale --rows 10000000``: a table larger than memory, prepared and fitted.
+"""``python -m benchmarks.scale --rows 100000000 --folder DISK``: a table larger than memory, prepared and fitted.
 
 Parquet files sorted by environment are written in chunks, prepared by `eber.prepare_table` and fitted by
 `eber.fit_table`, three passes, each in a process of its own whose anonymous memory is watched. What comes out is
 compared with a fit in memory of a tenth of the rows, by its NLL in environments that no fit has seen, and by rows a
-second.
+second. Figures are kept in the folder after each step: stopped, the same command goes on with the step that is next.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -39,21 +39,23 @@ FIT = """
 import sys, warnings, eber
 warnings.simplefilter("ignore")
 if __name__ == "__main__":
-    arguments = {"label": "y", "environment": "site", "scores": False} if sys.argv[4] == "memory" else {}
-    eber.fit_table(sys.argv[1], out=sys.argv[2], quick=True, epochs=int(sys.argv[3]), progress=True, **arguments)
+    effort = {"quick": True, "epochs": int(sys.argv[3]), "scores": False}
+    eber.fit_table(sys.argv[1], label="y", environment="site", out=sys.argv[2], progress=True, **effort)
 """
 
 
 def write_table(folder: Path, n_rows: int) -> None:
     """Parquet files sorted by environment; the simulation's columns, a chunk of rows of one environment at a time."""
-    folder.mkdir(parents=True)
-    each, writer, written = n_rows // ENVIRONMENTS, None, 0
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    each, writer, written, number = n_rows // ENVIRONMENTS, None, 0, 0
     for rows in _rows(each):
         if writer is None or written >= FILE_ROWS:
             if writer is not None:
                 writer.close()
-            number, written = len(list(folder.iterdir())), 0
-            writer = pq.ParquetWriter(folder / f"part-{number:04d}.parquet", rows.schema, compression="none")
+            path, written, number = folder / f"part-{number:04d}.parquet", 0, number + 1
+            # Numbers that are all different have no use for a dictionary.
+            writer = pq.ParquetWriter(path, rows.schema, compression="none", use_dictionary=["site"])
         writer.write_table(rows, row_group_size=GROUP_ROWS)
         written += rows.num_rows
     assert writer is not None
@@ -122,36 +124,59 @@ def nll(model: Path) -> float:
 
 
 def scale(n_rows: int, folder: Path) -> dict[str, dict[str, float]]:
-    """All figures; the folder is left empty."""
+    """All figures; the large files are removed, the models stay."""
     source, prepared, tenth = folder / "source", folder / "prepared", folder / "tenth"
-    write_table(source, n_rows)
-    write_table(tenth, n_rows // 10)
-    figures = {"prepare": watched(PREPARE, source, prepared)}
-    figures["fit, from disk"] = watched(FIT, prepared, folder / "model", PASSES, "disk")
-    figures["fit, a tenth in memory"] = watched(FIT, tenth, folder / "model-tenth", PASSES, "memory")
-    for name, model, rows in (("from disk", "model", n_rows), ("a tenth in memory", "model-tenth", n_rows // 10)):
-        own = figures[f"fit, {name}"]
-        own["rows a processor second"] = PASSES * rows / own["processor seconds"]
-        own["NLL in new environments"] = nll(folder / model)
+    kept = _Kept(folder / f"figures-{n_rows}.json")
+    kept.step("written", lambda: _timed(lambda: write_table(source, n_rows)))
+    kept.step("prepare", lambda: watched(PREPARE, source, prepared))
+    kept.step("written, a tenth", lambda: _timed(lambda: write_table(tenth, n_rows // 10)))
+    kept.step("fit, a tenth in memory", lambda: _fit(tenth, folder / "model-tenth", n_rows // 10))
+    kept.step("fit, from disk", lambda: _fit(prepared, folder / "model", n_rows))
     for path in (source, prepared, tenth):
-        shutil.rmtree(path)
+        shutil.rmtree(path, ignore_errors=True)
+    return kept.figures
+
+
+class _Kept:
+    """Figures of steps that are done, on disk; these steps are not done again."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.figures: dict[str, dict[str, float]] = json.loads(path.read_text()) if path.exists() else {}
+
+    def step(self, name: str, measure: Callable[[], dict[str, float]]) -> None:
+        if name not in self.figures:
+            self.figures[name] = measure()
+            self._path.write_text(json.dumps(self.figures, indent=1))
+
+
+def _timed(work: Callable[[], object]) -> dict[str, float]:
+    start, processor = time.monotonic(), time.process_time()
+    work()
+    return {"processor seconds": time.process_time() - processor, "seconds": time.monotonic() - start}
+
+
+def _fit(table: Path, model: Path, n_rows: int) -> dict[str, float]:
+    figures = watched(FIT, table, model, PASSES)
+    figures["rows a processor second"] = PASSES * n_rows / figures["processor seconds"]
+    figures["NLL in new environments"] = nll(model)
     return figures
 
 
-def hundredth() -> dict[str, dict[str, float]]:
-    """The figures of a million rows: a hundredth of 100 million, for which this is run by itself."""
+def tenth_of_the_large_run() -> dict[str, dict[str, float]]:
+    """The figures of 10 million rows: a tenth of 100 million, for which this is run by itself."""
     with tempfile.TemporaryDirectory() as folder:
-        return scale(1_000_000, Path(folder))
+        return scale(10_000_000, Path(folder))
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--folder", type=Path, default=None, help="With room for three times the table.")
+    parser.add_argument("--folder", type=Path, required=True, help="With room for three times the table.")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
-        print(json.dumps({"rows": arguments.rows, **scale(arguments.rows, Path(folder))}, indent=1))
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    print(json.dumps({"rows": arguments.rows, **scale(arguments.rows, arguments.folder)}, indent=1))
 
 
 if __name__ == "__main__":

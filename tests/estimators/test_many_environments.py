@@ -6,7 +6,7 @@ import torch
 
 from eber import EBERClassifier
 from eber.datasets.parametric import ParametricParameters, draw
-from eber.estimators.eber_fitting import MAX_EXACT_ENVIRONMENTS
+from eber.estimators.eber_fitting import LARGE_BATCH, MAX_EXACT_ENVIRONMENTS
 from eber.evaluation.metrics import score
 from tests.small_networks import make_networks
 
@@ -44,16 +44,23 @@ def test_sampled_couplings_end_where_the_exact_ones_do(data, exact):
     assert nll(fit(data.train, coupling="sampled"), data.test) == pytest.approx(nll(exact, data.test), abs=0.02)
 
 
+def test_sampled_couplings_of_pseudo_environments_end_where_the_exact_ones_do(data, shared):
+    found = fit(data.train, pseudo_environments=9, coupling="sampled")
+    assert nll(found, data.test) == pytest.approx(nll(shared, data.test), abs=0.02)
+
+
 def test_pseudo_environments_do_as_well_as_a_component_for_each_environment(data, exact, shared):
     assert nll(shared, data.test) == pytest.approx(nll(exact, data.test), abs=0.02)
 
 
 @pytest.mark.parametrize(("m", "sampled"), [(MAX_EXACT_ENVIRONMENTS, False), (MAX_EXACT_ENVIRONMENTS + 1, True)])
 def test_couplings_are_sampled_above_a_stated_number_of_environments(m, sampled):
-    assert EBERClassifier()._sampled(m) is sampled
-    assert EBERClassifier(coupling="exact")._sampled(m) is False
-    assert EBERClassifier(coupling="sampled")._sampled(m) is True
-    assert EBERClassifier(pseudo_environments=5)._sampled(m) is False
+    assert EBERClassifier()._sampled(m, 64) is sampled
+    assert EBERClassifier(coupling="exact")._sampled(m, LARGE_BATCH) is False
+    assert EBERClassifier(coupling="sampled")._sampled(m, 64) is True
+    assert EBERClassifier(pseudo_environments=5)._sampled(m, LARGE_BATCH) is False
+    assert EBERClassifier(pseudo_environments=m)._sampled(1_000, 64) is False
+    assert EBERClassifier(pseudo_environments=m)._sampled(1_000, LARGE_BATCH) is sampled
 
 
 def test_environments_of_the_data_keep_their_columns(data, shared):
@@ -95,6 +102,5 @@ def test_what_pseudo_environments_cannot_do_is_said(data, shared):
     rows = data.train
     with pytest.raises(ValueError, match="pseudo_environments=None"):
         shared.decompose(rows.X, rows.y, environments=rows.environments)
-    for wrong in ({"training_weights": "uniform"}, {"coupling": "sampled"}):
-        with pytest.raises(ValueError, match="pseudo_environments"):
-            fit(rows, pseudo_environments=4, **wrong)
+    with pytest.raises(ValueError, match="pseudo_environments"):
+        fit(rows, pseudo_environments=4, training_weights="uniform")

@@ -20,7 +20,7 @@ from eber.nn.plain import PlainNetwork, gradients_by_name, with_plain_layers
 from eber.nn.stack import ModuleStack
 from eber.objectives.base import Batch, ModelByModel
 from eber.objectives.eber import TERMS, EBERObjective, ExpectationRule
-from eber.objectives.fused.mixture import ExactMixture
+from eber.objectives.fused.exact_mixture import ExactMixture
 from eber.objectives.fused.mixture_arrays import Sizes, integrand_rows
 from eber.objectives.fused.objective import FusedEBERObjective
 from eber.objectives.fused.sampled_mixture import SampledMixture
@@ -114,8 +114,13 @@ def one_model(batch: Batch) -> Batch:
     return Batch(batch.x[None], batch.y[None], batch.e[None], None if weights is None else weights[None])
 
 
+@pytest.mark.parametrize("block", [1 << 18, 80, 1])
 @pytest.mark.parametrize("case", CASES)
-def test_fused_objective_equals_the_readable_one_in_value_terms_and_gradient(case: str) -> None:
+def test_fused_objective_equals_the_readable_one_in_value_terms_and_gradient(
+    case: str, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether all draws are compared with all components at once, two at a time and one at last, or each alone."""
+    monkeypatch.setattr("eber.objectives.fused.exact_mixture.BLOCK", block)
     options: dict[str, Any] = {"K": 2, "m": 3, "L": 1, **CASES[case]}
     supplied = options.pop("supplied", False)
     module = make_networks(6, **options)
@@ -183,11 +188,14 @@ def test_fused_gradient_is_the_slope_of_the_fused_loss() -> None:
 
 @pytest.mark.parametrize("block", [BLOCK, 1])
 @pytest.mark.parametrize("sampled", [False, True])
-@pytest.mark.parametrize("case", ["default", "three classes, two dimensions, deep decoder", "supplied weights"])
+@pytest.mark.parametrize(
+    "case", ["default", "three classes, two dimensions, deep decoder", "supplied weights", "pseudo-environments"]
+)
 def test_models_side_by_side_have_the_terms_and_gradients_they_have_alone(
     case: str, sampled: bool, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("eber.nn.context_blocks.BLOCK", block)
+    monkeypatch.setattr("eber.objectives.fused.exact_mixture.BLOCK", block)
     options: dict[str, Any] = {"K": 2, "m": 3, "L": 1, **CASES[case]}
     supplied = options.pop("supplied", False)
     models = [make_networks(seed, **options) for seed in range(3)]
@@ -215,8 +223,12 @@ def test_models_side_by_side_have_the_terms_and_gradients_they_have_alone(
         torch.testing.assert_close(stack.of_model(stack.gradient, s), gradient, rtol=1e-10, atol=1e-13)
 
 
-def test_sampled_environments_leave_loss_and_gradient_unbiased() -> None:
-    """The sum over all pairs of draws, each with its probability, is the exact one: no Monte Carlo error is left."""
+@pytest.mark.parametrize("shared", [False, True])
+def test_sampled_environments_leave_loss_and_gradient_unbiased(shared: bool) -> None:
+    """The sum over all draws, each with its probability, is the exact one: no Monte Carlo error is left.
+
+    Draws are pairs from p(e|x,y), and where environments share components one more from those of the observed one.
+    """
     sizes = Sizes(S=1, K=3, m=4, L=2, B=3)
     _, K, m, L, B = sizes
     g = torch.Generator().manual_seed(0)
@@ -228,23 +240,32 @@ def test_sampled_environments_leave_loss_and_gradient_unbiased() -> None:
     lp_y, lp_e = torch.log_softmax(normal(K, m, B), 1), torch.log_softmax(normal(m, B), 1)
     noise, slope = normal(L, m, B), normal(L)
     e = torch.randint(0, m, (1, B), generator=g)
+    observed = torch.softmax(normal(m, B), 1) if shared else F.one_hot(e, m).mT.double()
 
-    def evaluate(mixture: ExactMixture | SampledMixture, pair: tuple[int, int] = (0, 0)) -> list[torch.Tensor]:
+    def evaluate(
+        mixture: ExactMixture | SampledMixture, pair: tuple[int, int] = (0, 0), of_observed: int = 0
+    ) -> list[torch.Tensor]:
         """The bound of each row and the gradients; with the given pair of environments where two are drawn."""
         inputs, draws, gradients = mixture.inputs, mixture.draws, mixture.gradients
         for array, values in ((inputs.theta, theta), (inputs.lp_y, lp_y), (inputs.lp_e, lp_e)):
             array.copy_(values)
-        inputs.observed.copy_(F.one_hot(e, m).mT)
+        inputs.observed.copy_(observed)
         mixture.weigh()
         draws.noise.copy_(noise[:, :, : draws.noise.shape[2]])
         if isinstance(mixture, SampledMixture):
-            cumulative = torch.cat([torch.zeros(1, 1, B, dtype=torch.float64), inputs.r.cumsum(1)], 1)
-            mixture.choice.uniform.copy_(torch.stack([(cumulative[:, j] + cumulative[:, j + 1]) / 2 for j in pair], 2))
+            for uniform, weights, wanted in (
+                (mixture.choice.uniform, inputs.r, pair),
+                (mixture.choice.of_observed, inputs.observed, (of_observed,)),
+            ):
+                reached = torch.cat([torch.zeros(1, 1, B, dtype=torch.float64), weights.cumsum(1)], 1)
+                uniform.copy_(torch.stack([(reached[:, j] + reached[:, j + 1]) / 2 for j in wanted], 2))
             mixture.choice.choose(e)
             environments = mixture.choice.environments
             assert torch.equal(environments[:, :2], torch.tensor(pair)[None, :, None].expand(1, 2, B))
+            if shared:
+                assert torch.equal(environments[:, 2], torch.tensor(of_observed).expand(1, B))
             draws.noise.copy_(noise.gather(2, environments[:, None].expand(1, L, 3, B)))
-        mixture._own.draw()
+        (mixture._own if isinstance(mixture, SampledMixture) else mixture._whole).draw()
         along = torch.einsum("sl,slcb->scb", slope, draws.z)
         draws.log_lik.copy_(-along.square())  # stands for a decoder
         bound_weight, tied = draws.weights.unbind(1)
@@ -254,18 +275,20 @@ def test_sampled_environments_leave_loss_and_gradient_unbiased() -> None:
         bound = (bound_weight * (draws.log_lik - log_post)).sum(1)
         return [bound, gradients.theta.clone(), gradients.lp_y.clone(), gradients.lp_e.clone()]
 
-    every, few = ExactMixture(sizes, 0.6, theta), SampledMixture(sizes, 0.6, theta)
+    every, few = ExactMixture(sizes, 0.6, theta), SampledMixture(sizes, 0.6, theta, shared)
     expected = evaluate(every)
     rows = integrand_rows(K)
     of_the_tie = [*range(rows["log_post_own"], rows["log_joint"]), *range(rows["log_joint_own"], rows["log_r"])]
     totals = [torch.zeros_like(value) for value in expected]
-    for first, second in product(range(m), repeat=2):
-        found = evaluate(few, (first, second))
+    for first, second, third in product(range(m), range(m), range(m if shared else 1)):
+        found = evaluate(few, (first, second), third)
         integrands, environments = few.draws.integrands, few.choice.environments
         terms_at_draws = every.draws.integrands.gather(2, environments[:, None].expand_as(integrands))
         torch.testing.assert_close(integrands[:, :, :2], terms_at_draws[:, :, :2])
         torch.testing.assert_close(integrands[:, of_the_tie, 2], terms_at_draws[:, of_the_tie, 2])
         probability = every.inputs.r[:, first] * every.inputs.r[:, second]  # (1, B)
+        if shared:
+            probability = probability * observed[:, third]
         for total, value in zip(totals, found, strict=True):
             total += value * probability.view(1, *[1] * (value.dim() - 2), B)
     for total, value in zip(totals, expected, strict=True):

@@ -213,8 +213,6 @@ def test_models_side_by_side_have_weights_of_their_own(case: str, sampled: bool)
     options: dict[str, Any] = {"K": 2, "m": 3, "L": 1, **CASES[case]}
     supplied = options.pop("supplied", False)
     m = options.get("n_observed", options["m"])
-    if sampled and "n_observed" in options:
-        pytest.skip("pseudo-environments are few")
     g = torch.Generator().manual_seed(0)
     x = torch.randn(2, 9, 4, generator=g, dtype=torch.float64)
     y, e = torch.randint(0, options["K"], (2, 9), generator=g), torch.randint(0, m, (2, 9), generator=g)

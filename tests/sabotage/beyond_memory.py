@@ -5,6 +5,7 @@ from tests.sabotage.sabotage import Sabotage
 PREPARED = "tests/tables/test_prepared.py"
 STORED = "tests/estimators/test_stored_rows.py"
 BATCHES = "tests/estimators/test_batches.py"
+LARGER = "tests/workflow/test_larger_than_memory.py"
 
 SABOTAGES = (
     Sabotage(
@@ -90,6 +91,64 @@ SABOTAGES = (
         file="workflow/fitting_prepared.py",
         before="    prepared.check()\n",
         after="",
+    ),
+    Sabotage(
+        broken="Ray gets another token each time that it is started, and refuses the second.",
+        test="tests/runs/test_ray_tables.py::test_ray_prepares_to_the_same_bytes",
+        file="runs/backends/ray.py",
+        before='os.environ["RAY_AUTH_TOKEN"] = _own_token()',
+        after='os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)',
+    ),
+    Sabotage(
+        broken="A table that memory does not hold is refused, as if nothing could be done.",
+        test=f"{LARGER}::test_a_table_that_does_not_fit_is_prepared_on_the_way_to_the_model",
+        file="workflow/fitting.py",
+        before="        if not (declared.is_network and can_be_prepared(file, choices)):\n",
+        after="        if can_be_prepared(file, choices):\n",
+    ),
+    Sabotage(
+        broken="Of the settings that a sample finds best, none is used.",
+        test=f"{LARGER}::test_settings_and_scores_are_of_the_sample_and_the_model_is_of_all_rows",
+        file="workflow/fitting_prepared.py",
+        before=".set_params(**settings)",
+        after="",
+    ),
+    Sabotage(
+        broken="A comparison of a sample does not say that it is one.",
+        test=f"{LARGER}::test_a_comparison_of_a_sample_says_so_on_top_and_advises_a_fit_of_the_table",
+        file="compare/record.py",
+        before="filter(None, [self.sample_remark, ",
+        after="filter(None, [",
+    ),
+    Sabotage(
+        broken="The advised fit is of the sample.",
+        test=f"{LARGER}::test_a_comparison_of_a_sample_says_so_on_top_and_advises_a_fit_of_the_table",
+        file="workflow/comparing.py",
+        before="    table = record.sample_of or str(",
+        after="    table = str(",
+    ),
+    Sabotage(
+        broken="A sample is compared without a look at its digest.",
+        test=f"{LARGER}::test_a_sample_that_was_changed_is_not_compared",
+        file="tables/prepared/folder.py",
+        before="        if not path.is_file() or digest_of(path) != self.sample:\n",
+        after="        if not path.is_file():\n",
+    ),
+    Sabotage(
+        broken="The component of the tie is drawn as one of the bound is.",
+        test="tests/objectives/test_hand_written_gradients.py"
+        "::test_sampled_environments_leave_loss_and_gradient_unbiased",
+        file="objectives/fused/sampled_mixture.py",
+        before="            self._draw(self._weights, self.of_observed, self._observed)\n",
+        after="            self._draw(self._r, self.of_observed, self._observed)\n",
+    ),
+    Sabotage(
+        broken="Sums over blocks of draws forget the blocks before.",
+        test="tests/objectives/test_hand_written_gradients.py"
+        "::test_fused_objective_equals_the_readable_one_in_value_terms_and_gradient",
+        file="objectives/fused/exact_mixture.py",
+        before="                self._sums.add_(of_draw)\n",
+        after="                self._sums.copy_(of_draw)\n",
     ),
     Sabotage(
         broken="Rows on disk are visited as if their order were random, and were put there in that of the files.",

@@ -137,7 +137,7 @@ SABOTAGES = (
         broken="A file may change between its digest and its reading.",
         test=FOLDER + "test_a_file_that_changes_while_it_is_predicted_does_not_count_as_done[before it is opened]",
         file="tables/folder_prediction.py",
-        before="        if file_marks(part) != marks:",
+        before="        if file_marks(task) != marks:",
         after="        if not marks:",
     ),
     Sabotage(

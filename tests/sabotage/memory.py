@@ -14,8 +14,8 @@ SABOTAGES = (
         broken="`predict` collects all rows before it predicts the first.",
         test="tests/trust/test_fuzzed_tables.py::test_a_bomb_is_worked_through_in_bounded_memory_where_rows_go_one_way",
         file="tables/prediction.py",
-        before="in file.batches([*dict.fromkeys([*names, *copied])], _batch_rows(model.classifier)):",
-        after="in list(file.batches([*dict.fromkeys([*names, *copied])], _batch_rows(model.classifier))):",
+        before="            for table in section.batches(columns, rows):",
+        after="            for table in list(section.batches(columns, rows)):",
     ),
     Sabotage(
         broken="The sizes of the parts of a table are not added up.",

@@ -84,8 +84,8 @@ SABOTAGES = (
         broken="A quick look does not say that it is one.",
         test="tests/workflow/test_compare_table.py::test_output_goes_to_results_by_the_name_of_the_file_or_table",
         file="compare/record.py",
-        before='return FIRST_LOOK if self.effort == methods.QUICK else ""',
-        after='return ""',
+        before='FIRST_LOOK if self.effort == methods.QUICK else ""',
+        after='""',
     ),
     Sabotage(
         broken="A callback that says stop is not heard.",

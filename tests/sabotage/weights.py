@@ -13,7 +13,7 @@ SABOTAGES = (
     Sabotage(
         broken="The gradient through p(e|x,y) forgets the weights of the rows.",
         test=REPEATED,
-        file="objectives/fused/mixture.py",
+        file="objectives/fused/exact_mixture.py",
         before="            self._v.mul_(weight[:, None])\n",
         after="            pass\n",
     ),

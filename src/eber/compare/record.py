@@ -70,6 +70,10 @@ class ComparisonRecord:
         Fingerprint of the bytes that the table was read from.
     passes : int, optional
         Passes over the training rows, where the user said how many.
+    sample_of, sample_remark : str
+        Where a sample was compared: the path of the table, and what is said of the sample. Empty otherwise.
+    is_prepared : bool
+        Whether that path is a prepared table's.
     """
 
     table: str
@@ -93,6 +97,9 @@ class ComparisonRecord:
     suspicions: Sequence[Suspicion]
     data: str = ""
     passes: int | None = None
+    sample_of: str = ""
+    sample_remark: str = ""
+    is_prepared: bool = False
 
     @property
     def weight(self) -> str:
@@ -106,8 +113,8 @@ class ComparisonRecord:
 
     @property
     def caution(self) -> str:
-        """What stands above everything that a quick look has to say; empty for a comparison in earnest."""
-        return FIRST_LOOK if self.effort == methods.QUICK else ""
+        """What stands above everything that a quick look, or one at a sample, has to say; empty otherwise."""
+        return " ".join(filter(None, [self.sample_remark, FIRST_LOOK if self.effort == methods.QUICK else ""]))
 
     @property
     def experiment(self) -> Experiment:

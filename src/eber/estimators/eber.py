@@ -24,6 +24,7 @@ from eber.method.aggregates import Rule
 from eber.method.integration import Expansion, automatic_method, integration_rule
 from eber.method.posteriors import SuppliedPosteriors
 from eber.method.theorem import decomposition_table, theorem_rows
+from eber.nn.networks import Plans
 from eber.objectives.eber import READINGS
 
 PAPER_FORM: dict[str, Any] = {
@@ -84,8 +85,8 @@ class EBERClassifier(EBERAdapting):
     coupling : {"auto", "exact", "sampled"}, default="auto"
         Environments whose draws of z enter the couplings while training, under the default objective: all of them,
         exact in e at a cost that grows with m², or two drawn from p(e|x,y) for each row, an unbiased estimate with an
-        unbiased gradient at a cost that grows with m. ``"auto"`` is exact up to 32 environments. Other objectives, more
-        samples and quadrature use all environments always.
+        unbiased gradient at a cost that grows with m. ``"auto"`` is exact up to 32 environments, and for more
+        `pseudo_environments` in batches below 1,024. Other objectives, more samples and quadrature use all always.
     prediction : {"auto", "expansion", "quadrature", "monte_carlo"}, default="auto"
         Integration over z for prediction. ``"auto"`` is the closed form for two classes and a linear f1, else
         Gauss-Hermite quadrature up to two latent dimensions; above, for a linear f1, a second-order expansion with
@@ -418,7 +419,8 @@ class EBERClassifier(EBERAdapting):
         log_p = supplied_weights(self.prediction_weights, x, len(self.environments_))
         if log_p is not None:
             return log_p
-        log_p = inference.in_chunks(self.module_.log_p_e_given_x, x, self.module_.h)
+        plans = Plans()
+        log_p = inference.in_chunks(lambda rows: self.module_.log_p_e_given_x(rows, plans), x, self.module_.h)
         if hasattr(self, "adaptation_"):
             log_p = torch.log_softmax(log_p + torch.from_numpy(self.adaptation_.log_ratio)[:, None], 0)
         return log_p

@@ -32,6 +32,8 @@ from eber.objectives.fused.sampled_mixture import N_SAMPLED
 MAX_EXACT_ENVIRONMENTS = 32
 """Up to here ``coupling="auto"`` uses all environments for every row; above, that costs clearly more and gains nothing
 (docs/speed.md)."""
+LARGE_BATCH = 1_024
+"""Batches from which on that holds for pseudo-environments, too. Below, a fit costs little, and keeps exact ones."""
 TRAINING_NODES, MIN_TRAINING_NODES = 8, 4
 """Quadrature nodes for each latent axis while training, by default and at least."""
 
@@ -77,8 +79,6 @@ class EBERFitting(EnvironmentClassifier):
             for name in ("training_weights", "prediction_weights", "posteriors"):
                 if getattr(self, name) != "learned":
                     raise ValueError(f"pseudo_environments are learned: {name} must be 'learned', too.")
-            if self.coupling == "sampled":
-                raise ValueError("pseudo_environments are few: coupling must be 'auto' or 'exact'.")
         if callable(self.posteriors) and self.objective != "stratified":
             raise ValueError(f"Supplied posteriors need objective='stratified', got {self.objective!r}.")
 
@@ -128,14 +128,16 @@ class EBERFitting(EnvironmentClassifier):
     def _elements(self, job: FitJob) -> int:
         K, L = len(job.attributes["classes_"]), job.attributes["latent_dim_"]
         m = self.pseudo_environments or len(job.attributes["environments_"])
-        draws = N_SAMPLED if self._sampled(m) else m
+        draws = N_SAMPLED if self._sampled(m, job.settings.batch_size) else m
         return int(job.settings.batch_size * K * m * max(L * draws, self.representation_dim, *self.hidden_dims))
 
-    def _sampled(self, n_environments: int) -> bool:
+    def _sampled(self, n_environments: int, batch_size: int) -> bool:
         """Whether the couplings use environments drawn from p(e|x,y) instead of all."""
-        if self.coupling == "auto":
-            return self.pseudo_environments is None and n_environments > MAX_EXACT_ENVIRONMENTS
-        return self.coupling == "sampled"
+        if self.coupling != "auto":
+            return self.coupling == "sampled"
+        if self.pseudo_environments is not None:
+            return self.pseudo_environments > MAX_EXACT_ENVIRONMENTS and batch_size >= LARGE_BATCH
+        return n_environments > MAX_EXACT_ENVIRONMENTS
 
     def _objective(self, jobs: Sequence[FitJob]) -> Objective:
         attributes = jobs[0].attributes
@@ -143,7 +145,7 @@ class EBERFitting(EnvironmentClassifier):
         latent_dim = attributes["latent_dim_"]
         weights = {"env_loss_weight": self.env_loss_weight, "tie_weight": self.tie_weight}
         if self._fused:
-            return FusedEBERObjective(**weights, sampled=self._sampled(n_environments))
+            return FusedEBERObjective(**weights, sampled=self._sampled(n_environments, jobs[0].settings.batch_size))
         if callable(self.posteriors):
             posteriors = checked_posteriors(self.posteriors, n_classes, n_environments, latent_dim)
             return ModelByModel(SuppliedEBERObjective(posteriors, **weights))

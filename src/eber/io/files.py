@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import glob
+import hashlib
 import itertools
 import os
 import re
@@ -48,6 +49,12 @@ def read_regular(path: Path, limit: int) -> bytes:
         if status.st_size > limit:
             raise ValueError(f"{path} is larger than the {limit} bytes that such a file may have.")
         return file.read(status.st_size)  # and no more, should it be growing
+
+
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextlib.contextmanager

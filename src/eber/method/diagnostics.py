@@ -14,7 +14,7 @@ from torch import Tensor
 
 from eber.method.aggregates import at_label
 from eber.method.distributions import soft_bound, standard_normal_draws
-from eber.method.inference import entropy, in_chunks
+from eber.method.inference import entropy, evenly, in_chunks
 from eber.method.model import EBERNetworks
 
 MIN_ROWS, MAX_ROWS, MAX_ELEMENTS = 256, 2048, 1 << 21
@@ -111,9 +111,8 @@ def diagnose(
     if weight is not None:
         rows = rows_by_weight(weight, n_rows)
         x, y, e = x[rows], y[rows], e[rows]
-    elif len(x) > n_rows:
-        rows = torch.linspace(0, len(x) - 1, n_rows).long()
-        x, y, e = x[rows], y[rows], e[rows]
+    elif (rows_looked_at := evenly(len(x), n_rows)) is not None:
+        x, y, e = x[rows_looked_at], y[rows_looked_at], e[rows_looked_at]
     x, y, e = x.double(), y.long(), e.long()
     found: list[Diagnostic] = []
     with torch.no_grad():

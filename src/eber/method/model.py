@@ -99,9 +99,9 @@ class EBERNetworks(nn.Module):
         ]
         return [*names, *(f"f1.{i}" for i, layer in enumerate(self.f1) if isinstance(layer, nn.Linear))]
 
-    def log_p_e_given_x(self, x: Tensor) -> Tensor:
-        """h, (m, B)."""
-        return torch.log_softmax(self.environment_gain * self.h(x), 0)
+    def log_p_e_given_x(self, x: Tensor, plans: Plans | None = None) -> Tensor:
+        """h, (m, B); `plans` as in `ConditionalNetwork.forward`."""
+        return torch.log_softmax(self.environment_gain * self.h(x, plans), 0)
 
     def log_membership(self) -> Tensor:
         """log p(observed environment | pseudo-environment), (m, n_observed); it learns as fast as h does."""

@@ -1,15 +1,16 @@
 """Predictions for a folder of Parquet files, file by file: each output has the name of its input, in another folder.
 
-Each file is a task of its own, which any process or machine that sees both folders can do. Beside the outputs,
-``.done/NAME.json`` says of each what it was made of; what is done, and has not changed since, is not done again.
+Each file, or section of a large one, is a task of its own, which any process or machine that sees both folders can do.
+Beside the outputs, ``.done/NAME.json`` says of each what it was made of; what is done, and has not changed since, is
+not done again.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,20 @@ import numpy as np
 
 import eber
 from eber.io.checksummed_json import encode_checksummed, read_checksummed
-from eber.io.files import sole_writer, sweep_temporaries, write_atomically
+from eber.io.files import digest_of, sole_writer, sweep_temporaries, write_atomically
 from eber.tables.files import file_marks, open_table
 from eber.tables.model_folder import TableModel
 from eber.tables.prediction import Asked, predict_file, say_intervals
 from eber.tables.predictions import PredictionReport, TablePredictions
 from eber.tables.schema import require_columns
+from eber.tables.section_prediction import (
+    Section,
+    forget_sections,
+    join_sections,
+    predict_one_section,
+    sections_of,
+    sweep_sections,
+)
 from eber.tables.tasks import Each, all_answers, one_after_the_other
 from eber.tables.unlabelled_rows import ADAPTATION_ROWS, DrawnRows, adapted, draw_rows, require_adaptable
 from eber.tables.unlike_training import UnlikeTraining
@@ -60,28 +69,67 @@ class FolderTask:
         with one_thread():
             return draw_rows(self.model, open_table(part), ADAPTATION_ROWS, rng)
 
-    def predict(self, part: Path) -> dict[str, Any]:
-        """Predict one file, unless that is done; what there is to know about its rows, as plain data."""
-        out, done = _outputs(part, self.folder, self.out)
-        marks = file_marks(part)
-        made_of = {
+    def predict(self, task: Path | Section) -> dict[str, Any]:
+        """Predict a file or a section, unless that is done; what there is to know about its rows, as plain data."""
+        if isinstance(task, Section):
+            done = _outputs(task.part, self.folder, self.out)[1]
+            return predict_one_section(self.model, task, done, self.asked)
+        out, done = _outputs(task, self.folder, self.out)
+        marks, made_of = file_marks(task), self.made_of(task)
+        if (counts := self.counts_before(task, made_of)) is not None:
+            return {**counts, "done_before": True}
+        with one_thread():
+            report = predict_file(self.model, task, out, self.asked)
+        if file_marks(task) != marks:  # since its digest was taken; it may be another's predictions that were written
+            raise ValueError(f"{task} was changed while it was read. Give the command again when it is whole.")
+        counts = report.counts_to_json()
+        _write_done(out, done, made_of, counts)
+        return {**counts, "done_before": False}
+
+    def made_of(self, part: Path) -> dict[str, Any]:
+        """All that the predictions of a file depend on."""
+        return {
             "version": eber.__version__,
-            "input": _digest(part),
+            "input": digest_of(part),
             "model": self.model.fingerprint,
             "keep": list(self.asked.keep),
             "level": self.asked.level,
         }
+
+    def counts_before(self, part: Path, made_of: dict[str, Any]) -> dict[str, Any] | None:
+        """What is known about the rows of a file whose predictions are there; None where they are not, or are old."""
+        out, done = _outputs(part, self.folder, self.out)
         known = _read_done(done)
-        if known and known["made_of"] == made_of and out.is_file() and _digest(out) == known["output"]:
-            return {**known["counts"], "done_before": True}
-        with one_thread():
-            report = predict_file(self.model, part, out, self.asked)
-        if file_marks(part) != marks:  # since its digest was taken; it may be another's predictions that were written
-            raise ValueError(f"{part} was changed while it was read. Give the command again when it is whole.")
+        if known and known["made_of"] == made_of and out.is_file() and digest_of(out) == known["output"]:
+            counts: dict[str, Any] = known["counts"]
+            return counts
+        return None
+
+    def sections(self, part: Path) -> list[Section]:
+        """The sections of a large file that is not done; none of a file that is one task, or done."""
+        file = open_table(part)
+        ranges = [(groups, size) for groups, size in sections_of(file) if size]
+        if len(ranges) < 2:
+            return []
+        made_of = self.made_of(part)
+        if self.counts_before(part, made_of) is not None:
+            return []
+        starts = accumulate((size for _, size in ranges), initial=0)
+        placed = enumerate(zip(ranges, starts, strict=False))
+        return [Section(part, n, groups, start, made_of, file.marks) for n, ((groups, _), start) in placed]
+
+    def join(self, part: Path, sections: Sequence[Section], found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Make the output of a file from its sections, and the counts of the file from theirs."""
+        out, done = _outputs(part, self.folder, self.out)
+        join_sections(out, done, len(sections))
+        report = PredictionReport(unlike=UnlikeTraining(self.model.preprocessing))
+        for counts in found:
+            report.add(PredictionReport.from_json(counts, self.model.preprocessing))
         counts = report.counts_to_json()
-        done.parent.mkdir(parents=True, exist_ok=True)
-        content = {"made_of": made_of, "output": _digest(out), "counts": counts}
-        write_atomically(done, encode_checksummed(content, DONE_FORMAT, DONE_VERSION))
+        if file_marks(part) != sections[0].marks:
+            raise ValueError(f"{part} was changed while it was read. Give the command again when it is whole.")
+        _write_done(out, done, sections[0].made_of, counts)
+        forget_sections(done)
         return {**counts, "done_before": False}
 
 
@@ -89,6 +137,12 @@ def _outputs(part: Path, folder: Path, out: Path) -> tuple[Path, Path]:
     """Where the predictions of a file go, and what says that they are done."""
     relative = part.relative_to(folder)
     return out / relative, out / DONE_FOLDER / f"{relative}.json"
+
+
+def _write_done(out: Path, done: Path, made_of: dict[str, Any], counts: dict[str, Any]) -> None:
+    done.parent.mkdir(parents=True, exist_ok=True)
+    content = {"made_of": made_of, "output": digest_of(out), "counts": counts}
+    write_atomically(done, encode_checksummed(content, DONE_FORMAT, DONE_VERSION))
 
 
 def files_done(folder: Path, out: Path) -> tuple[int, int]:
@@ -105,6 +159,7 @@ def sweep_unfinished(folder: Path, out: Path) -> None:
             with contextlib.suppress(BlockingIOError), sole_writer(predictions):
                 if done.parent.is_dir():
                     sweep_temporaries(done)
+                    sweep_sections(done)
 
 
 def predict_folder(
@@ -141,7 +196,12 @@ def predict_folder(
         sample = _sample_of_all(task, file.parts, each)
         task = replace(task, model=adapted(model, sample, file, report, asked.force))
     out.mkdir(parents=True, exist_ok=True)
-    found = all_answers(task.predict, file.parts, each, "predicted", "file")
+    sections = {part: task.sections(part) for part in file.parts}
+    tasks = [unit for part in file.parts for unit in sections[part] or [part]]
+    found = all_answers(task.predict, tasks, each, "predicted", "section" if any(sections.values()) else "file")
+    for part, own in sections.items():
+        if own:
+            found[part] = task.join(part, own, [found[section] for section in own])
     for part in file.parts:  # in their order, whichever was done first
         report.files_done_before += found[part].pop("done_before")
         report.files += 1
@@ -161,8 +221,3 @@ def _read_done(path: Path) -> dict[str, Any] | None:
         return read_checksummed(path, DONE_FORMAT, DONE_VERSION, "The file is predicted again.")
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

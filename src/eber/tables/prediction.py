@@ -20,7 +20,7 @@ from eber.io.files import leaving_no_empty_folder, replacing, sole_writer
 from eber.io.spreadsheet_text import escape_formulas
 from eber.io.text import count
 from eber.tables.columns import find_limits
-from eber.tables.files import BATCH_ROWS, PARQUET_SUFFIXES, TableFile, open_table, unique_names
+from eber.tables.files import PARQUET_SUFFIXES, TableFile, open_table, unique_names
 from eber.tables.frames import frame_like, is_path
 from eber.tables.model_folder import TableModel
 from eber.tables.new_environment import LEVEL, interval, interval_columns, recalibrated
@@ -36,8 +36,12 @@ from eber.tuning.recalibration import checked_level
 
 SUFFIXES = (".csv", *PARQUET_SUFFIXES)
 """Of files that predictions are written to."""
+PREDICTED_ROWS = 1 << 17
+"""At a time, of a narrow table: what is looked up and checked for every batch is spread over many rows."""
+SECTION_ROWS = 1_000_000
+"""Of a large file that are predicted as if they were a file: another process can do them to the last bit alike."""
 MAX_VALUES = 4_000_000
-"""Of p(e|x) in a batch."""
+"""Of the columns and of p(e|x) in a batch."""
 
 
 @dataclass(frozen=True)
@@ -124,10 +128,11 @@ def predict_interval(
         )
     checked_level(level)
     file, report = _open(model, table, reading), PredictionReport()
-    require_columns(file, [feature.name for feature in model.schema.features])
+    names = [feature.name for feature in model.schema.features]
+    require_columns(file, names)
     parts = []
     with one_thread():
-        for rows in file.batches([feature.name for feature in model.schema.features], _batch_rows(model.classifier)):
+        for rows in file.batches(names, _batch_rows(model.classifier, len(names))):
             X = model.preprocessing.transform(decode(rows, file, model.schema, report.rows))
             parts.append(interval(model.calibration, *said(model.classifier, X), level))
             report.rows += len(X)
@@ -165,8 +170,18 @@ def predict_file(
         raise ValueError(f"Predictions are written as .csv or .parquet; {out.name} is neither.")
     if is_path(table) and out.resolve() == Path(table).resolve():
         raise ValueError(f"{out} is the file to be predicted; give another name for the predictions.")
-    report, batches = _predict_batches(model, _open(model, table, reading), asked, random_state)
-    with leaving_no_empty_folder(out.parent), _only_writer(out) as temporary:
+    return _write_answers(*_predict_batches(model, _open(model, table, reading), asked, random_state), out)
+
+
+def predict_section(model: TableModel, section: TableFile, out: Path, asked: Asked, first_row: int) -> PredictionReport:
+    """Predict one of the sections of a file, of which `first_row` rows came before, as `predict_file` predicts it."""
+    section = replace(section, missing=model.schema.missing, signs=model.schema.signs)
+    return _write_answers(*_predict_batches(model, section, asked, first_row=first_row), out)
+
+
+def _write_answers(report: PredictionReport, batches: Iterator[Any], out: Path) -> PredictionReport:
+    """Write answers under a temporary name, and give the file its own when it is whole."""
+    with leaving_no_empty_folder(out.parent), only_writer(out) as temporary:
         writer = None
         try:
             for answers in batches:
@@ -174,7 +189,7 @@ def predict_file(
                     answers, changed = escape_formulas(answers)
                     report.formulas += changed
                 if writer is None:
-                    writer = _writer(temporary, out.suffix, answers.schema)
+                    writer = answers_writer(temporary, out.suffix, answers.schema)
                 writer.write_table(answers)
         finally:
             if writer is not None:
@@ -183,7 +198,7 @@ def predict_file(
 
 
 @contextlib.contextmanager
-def _only_writer(path: Path) -> Iterator[Path]:
+def only_writer(path: Path) -> Iterator[Path]:
     """A name to write a file to that nobody else writes, in a folder that is made for it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with sole_writer(path), replacing(path) as temporary:
@@ -196,7 +211,7 @@ def _open(model: TableModel, table: Any, reading: Reading) -> TableFile:
 
 
 def _predict_batches(
-    model: TableModel, file: TableFile, asked: Asked, random_state: int = 0
+    model: TableModel, file: TableFile, asked: Asked, random_state: int = 0, first_row: int = 0
 ) -> tuple[PredictionReport, Iterator[Any]]:
     """Answers as pyarrow tables, and a report that is whole when the last of them has come.
 
@@ -216,10 +231,12 @@ def _predict_batches(
 
     def batches() -> Iterator[Any]:
         unlike = report.unlike = UnlikeTraining(model.preprocessing)
-        for table in file.batches([*dict.fromkeys([*names, *copied])], _batch_rows(model.classifier)):
-            X = _features(model, file, table, report, unlike)
-            yield _answers(model, X, {name: table[name].combine_chunks() for name in copied}, asked.level)
-            report.rows += len(X)
+        columns, rows = [*dict.fromkeys([*names, *copied])], _batch_rows(model.classifier, len(names))
+        for section in file.sections(SECTION_ROWS):
+            for table in section.batches(columns, rows):
+                X = _features(model, file, table, report, unlike, first_row)
+                yield _answers(model, X, {name: table[name].combine_chunks() for name in copied}, asked.level)
+                report.rows += len(X)
         if not report.rows:
             raise ValueError(f"{file.title} has columns but no rows.")
         file.require_unchanged()
@@ -228,9 +245,9 @@ def _predict_batches(
 
 
 def _features(
-    model: TableModel, file: TableFile, table: Any, report: PredictionReport, unlike: UnlikeTraining
+    model: TableModel, file: TableFile, table: Any, report: PredictionReport, unlike: UnlikeTraining, first_row: int
 ) -> NDArray[np.float64]:
-    columns = decode(table, file, model.schema, report.rows)
+    columns = decode(table, file, model.schema, first_row + report.rows)
     unlike.count(columns)
     add_counts(report.unseen, model.preprocessing.unseen(columns))
     numeric = [feature for feature in model.schema.features if feature.kind == "numeric"]
@@ -252,10 +269,10 @@ def say_intervals(model: TableModel, level: float) -> str:
     )
 
 
-def _batch_rows(classifier: Any) -> int:
-    """Rows at a time: fewer where there is a column for each of very many environments."""
+def _batch_rows(classifier: Any, n_columns: int) -> int:
+    """Rows at a time: fewer where there are many columns, or one for each of very many environments."""
     n_environments = len(classifier.environments_) if isinstance(classifier, EBERClassifier) else 1
-    return max(min(BATCH_ROWS, MAX_VALUES // n_environments), 1)
+    return max(min(PREDICTED_ROWS, MAX_VALUES // max(n_environments, n_columns)), 1)
 
 
 def _answers(model: TableModel, X: NDArray[np.float64], copied: dict[str, Any], level: float) -> Any:
@@ -279,7 +296,8 @@ def _answer_columns(model: TableModel, X: NDArray[np.float64], level: float) -> 
         yield from explanation.further_columns()
 
 
-def _writer(path: Path, suffix: str, schema: Any) -> Any:
+def answers_writer(path: Path, suffix: str, schema: Any) -> Any:
+    """What writes answers, table after table, to CSV or Parquet by the suffix."""
     if suffix == ".csv":
         return pacsv.CSVWriter(str(path), schema)
     # Probabilities hardly ever repeat: a dictionary of them takes four times as long to write, and more room.

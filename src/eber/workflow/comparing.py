@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ from eber.runs.progress import Progress
 from eber.runs.results import Results
 from eber.runs.runner import RunSummary, run, writing_outputs
 from eber.tables.files import TableFile, open_table
+from eber.tables.prepared.folder import PreparedTable, is_prepared
+from eber.tables.readers.protocol import TooLargeError
 from eber.tables.reading import Reading
 from eber.tables.training import read_training_table
 from eber.training import one_thread
@@ -40,7 +43,9 @@ from eber.workflow.arguments import (
     whole_number,
 )
 from eber.workflow.fitting import check_savable
+from eber.workflow.fitting_prepared import can_be_prepared, require_as_prepared
 from eber.workflow.interruption import saying_what_is_kept
+from eber.workflow.sampling import Sample, draw_sample, sample_of
 from eber.workflow.table_comparison import TableComparison
 
 MODEL_FOLDER = "model"
@@ -79,7 +84,8 @@ def compare_table(
     ----------
     table : str, Path or DataFrame
         A file or folder of a format in docs/tables.md, "-" for standard input, or a DataFrame of pandas, polars or
-        pyarrow. An index of pandas is not used.
+        pyarrow. An index of pandas is not used. Of a prepared table, and of a file or folder that does not fit into
+        memory, a random sample of 200,000 rows is compared, and the page says so on top.
     label, environment : str
         The column to be predicted, and the one that says where each row comes from.
     out : str or Path, optional
@@ -141,16 +147,32 @@ def compare_table(
     whole_number(jobs, "jobs", 1)
     check_backend(backend)
     choices = choices_of(categorical, numeric, missing, positive, weight)
-    file = open_table(table, Reading(sheet, query, encoding))
     dropped, wanted = names_of(drop, "drop"), None if features is None else names_of(features, "features")
-    data = read_training_table(
-        file, label=label, environment=environment, drop=dropped, features=wanted, choices=choices
-    )
-    listener = as_progress(progress)
+    listener, folder = as_progress(progress), Path(out) if out is not None else results_folder(table, quick)
+    sample: Sample | None = None
+    if is_prepared(table):
+        given: dict[str, Any] = {"label": label, "environment": environment, "drop": dropped, "features": wanted}
+        given |= {"sheet": sheet, "query": query, "encoding": encoding, "categorical": choices.categorical}
+        given |= {"numeric": choices.numeric, "missing": choices.missing, "positive": positive, "weight": weight}
+        prepared = PreparedTable.read(Path(table))
+        require_as_prepared(prepared, given)
+        sample, choices = sample_of(prepared), prepared.choices
+        dropped, wanted = prepared.asked["drop"], prepared.asked["features"]
+    file = open_table(table, Reading(sheet, query, encoding)) if sample is None else sample.file
+    columns: dict[str, Any] = {"drop": dropped, "features": wanted, "choices": choices}
+    try:
+        data = read_training_table(file, label=label, environment=environment, **columns)
+    except TooLargeError:
+        if not can_be_prepared(file, choices) or file.reading.given or file.decimal_comma:
+            raise
+        sample = draw_sample(replace(file, missing=choices.missing), label, environment, folder)
+        file = sample.file
+        data = read_training_table(file, label=label, environment=environment, **columns)
+    if sample is not None:
+        listener.note(sample.remark)
     _say(listener, [*data.contents, *data.notes])
     plan = plan_folds(data.y, data.environments)
     _say(listener, plan.remarks)
-    folder = Path(out) if out is not None else results_folder(table, quick)
     suspicions = find_suspicions(data, plan)
     record = record_comparison(
         data,
@@ -163,6 +185,8 @@ def compare_table(
         choices=choices,
         reading=file.reading,
     )
+    if sample is not None:
+        record = replace(record, sample_of=sample.source, sample_remark=sample.remark, is_prepared=sample.is_prepared)
     expected = None
     if progress is not False:
         left = what_is_left(record, chosen, seeds, folder)
@@ -233,10 +257,12 @@ def fit_command(record: ComparisonRecord, summary: ComparisonSummary, results: R
     except (ValueError, ImportError):  # no plain data, or a class of one's own that is not at hand
         return ""
     own = method not in BUILT_IN
-    table = str(results.run["data_dir"])
+    table = record.sample_of or str(results.run["data_dir"])
     words = ["eber", "fit", table, "--label", record.label, "--environment", record.environment]
     words += ["--method", method.source if own else method.name]
     said = {"drop": record.drop, "features": record.features, **record.choices, **record.reading}
+    if record.is_prepared:  # which has decided all of this
+        said = {}
     for option, given in said.items():
         values = [given] if isinstance(given, str) else given or ()
         words += [word for value in values for word in (f"--{option}", value)]
@@ -244,7 +270,7 @@ def fit_command(record: ComparisonRecord, summary: ComparisonSummary, results: R
     words += [] if record.passes is None else ["--epochs", str(record.passes)]
     words += (
         []
-        if results.folder == results_folder(table, not record.effort.searches)
+        if record.sample_of or results.folder == results_folder(table, not record.effort.searches)
         else ["--results", str(results.folder)]
     )
     return shlex.join([*words, "--out", MODEL_FOLDER])

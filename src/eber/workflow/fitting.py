@@ -26,14 +26,23 @@ from eber.tables.files import open_table
 from eber.tables.model_card import describe
 from eber.tables.model_folder import TABLE_FILE, TableModel, can_hold, prepare_folder
 from eber.tables.new_environment import say_spread
-from eber.tables.prepared.folder import is_prepared
+from eber.tables.prepared.folder import PreparedTable, is_prepared
+from eber.tables.prepared.preparing import prepare
 from eber.tables.preprocessing import Preprocessing
+from eber.tables.readers.protocol import TooLargeError
 from eber.tables.reading import Reading
 from eber.tables.training import TrainingTable, read_training_table
 from eber.training import one_thread
 from eber.tuning.calibration import Calibration, estimate_calibration
 from eber.workflow.arguments import as_progress, choices_of, effort_of, names_of, results_folder, whole_number
-from eber.workflow.fitting_prepared import fit_prepared
+from eber.workflow.fitting_prepared import (
+    can_be_prepared,
+    fit_stored_rows,
+    how_it_was_fitted,
+    open_prepared,
+    prepared_folder,
+)
+from eber.workflow.sampling import read_sample
 
 CARD_METRICS = ("nll", "accuracy", "ece", "auroc")
 
@@ -69,7 +78,8 @@ def fit_table(
     table : str, Path or DataFrame
         A file or folder of a format in docs/tables.md, "-" for standard input, or a DataFrame of pandas, polars or
         pyarrow. An index of pandas is not used. Or the folder that `prepare_table` has made of a table larger than
-        memory: settings are fixed then, as with `quick`, and no scores are measured.
+        memory: settings and scores are then of a random sample of its rows, the model of all. A file or folder of
+        Parquet or CSV that does not fit into memory is prepared first, beside `out`.
     label, environment : str
         The column to be predicted, and the one that says where each row comes from. A prepared table knows them.
     method : str
@@ -113,11 +123,18 @@ def fit_table(
     folder = None if out is None else Path(out)
     listener = as_progress(progress)
     if is_prepared(table):
-        said = {"label": label, "environment": environment, "drop": drop, "features": features, "missing": missing}
+        said: dict[str, Any] = {
+            "label": label,
+            "environment": environment,
+            "drop": drop,
+            "features": features,
+            "missing": missing,
+        }
         said |= {"categorical": categorical, "numeric": numeric, "positive": positive, "weight": weight}
         said |= {"sheet": sheet, "query": query, "encoding": encoding}
         with _folder_for(folder, listener), one_thread():
-            model = fit_prepared(Path(table), said, declared, seed, effort, listener)
+            prepared = open_prepared(Path(table), said, declared)
+            model = _fit_prepared(prepared, chosen, seed, effort, scores, listener)
         return _saved(model, folder)
     if label is None or environment is None:
         raise ValueError(
@@ -127,9 +144,20 @@ def fit_table(
     choices = choices_of(categorical, numeric, missing, positive, weight)
     file = open_table(table, Reading(sheet, query, encoding))
     dropped, wanted = names_of(drop, "drop"), None if features is None else names_of(features, "features")
-    data = read_training_table(
-        file, label=label, environment=environment, drop=dropped, features=wanted, choices=choices
-    )
+    try:
+        data = read_training_table(
+            file, label=label, environment=environment, drop=dropped, features=wanted, choices=choices
+        )
+    except TooLargeError:
+        if not (declared.is_network and can_be_prepared(file, choices)):
+            raise
+        listener.note(f"{file.title} does not fit into memory: it is prepared on disk first, and fitted from there.")
+        columns: dict[str, Any] = {"drop": dropped, "features": wanted, "choices": choices}
+        again: dict[str, Any] = {"quick": quick, "epochs": epochs, "scores": scores, "progress": listener}
+        with prepared_folder(folder) as made:
+            listener.note(f"That is in {made}, which {'stays' if folder else 'is removed'} afterwards.")
+            prepare(file, made, label=label, environment=environment, **columns, say=listener.note)
+            return fit_table(made, method=method, out=out, seed=seed, **again)
     with _folder_for(folder, listener), one_thread():
         for note in (*data.contents, *data.notes):
             listener.note(note)
@@ -143,6 +171,32 @@ def fit_table(
     card = describe(data, fitted.classifier, chosen, entries, remarks, fitted.settings)
     card["new_environment"] = say_spread(calibration)
     return _saved(TableModel(fitted.classifier, data.schema, preprocessing, card, calibration), folder)
+
+
+def _fit_prepared(
+    prepared: PreparedTable, method: str, seed: int, effort: Effort, scores: bool, listener: Progress
+) -> TableModel:
+    """A model of all rows of a prepared table; settings and scores are from its sample."""
+    for sentence in (*prepared.contents, *prepared.notes):
+        listener.note(sentence)
+    entries, remarks, settings = list[dict[str, Any]](), list[str](), dict[str, Any]()
+    calibration = estimate_calibration(np.empty((0, len(prepared.classes))), np.empty(0, np.int64), np.empty(0))
+    if scores or effort.searches:
+        data, remark = read_sample(prepared)
+        remarks.append(f"Settings and scores: {remark}")
+        listener.note(remarks[0])
+        plan = _plan(data, listener) if scores else FoldPlan({}, ())
+        entries, calibration = _held_out(data, plan, method, seed, effort, {}, listener)
+        remarks += plan.remarks
+        if effort.searches:
+            settings = dict(next(iter(_fit(data, method, seed, effort)[1].settings), {}))
+            remarks.append(effort.care)
+    remarks.append(how_it_was_fitted(settings))
+    listener.note(remarks[-1])
+    classifier = fit_stored_rows(prepared, method, seed, effort, settings, listener)
+    card = describe(prepared, classifier, method, entries, remarks, [settings] if settings else [])
+    card["new_environment"] = say_spread(calibration)
+    return TableModel(classifier, prepared.schema, prepared.preprocessing, card, calibration)
 
 
 def _saved(model: TableModel, folder: Path | None) -> TableModel:

@@ -97,6 +97,13 @@ class Draws:
         integrands = like.new_zeros(S, 5 * K + 4, C, B)
         return cls(like.new_empty(S, 2, C, B), noise, from_mean, points, grad_points, integrands, n_in_bound)
 
+    def part(self, first: int, n: int) -> Draws:
+        """Views of n of the draws, all of them in the bound."""
+        own = slice(first, first + n)
+        weights, noise, from_mean = self.weights[:, :, own], self.noise[:, :, own], self.from_mean[:, :, own]
+        points, grad_points = self.points[:, :, own], self.grad_points[:, :, own]
+        return Draws(weights, noise, from_mean, points, grad_points, self.integrands[:, :, own], n)
+
     @cached_property
     def _noise_of_models(self) -> tuple[Tensor, ...]:
         return self.noise.unbind()
@@ -179,6 +186,11 @@ class Workspace:
         (S, K, m, L, B), D, new = sizes, n_in_bound, like.new_empty
         u, moments = new(S, L, D, K, m, B), new(S, 1 + 2 * L, D, K, m, B)
         return cls(u, moments, new(S, L, K, m, B), new(S, K, 1, B), new(S, D, K, B), new(S, 2, K, n_draws, B))
+
+    def part(self, n: int) -> Workspace:
+        """Views for n draws; what does not depend on the draws is shared."""
+        u, moments, mass, grad_joints = self.u[:, :, :n], self.moments[:, :, :n], self.mass[:, :n], self.grad_joints
+        return Workspace(u, moments, self.inv_sigma, self.top, mass, grad_joints[:, :, :, :n])
 
     @cached_property
     def a(self) -> Tensor:

@@ -10,8 +10,9 @@ from eber.nn.conditional_mlp import StackedMLP
 from eber.nn.networks import ConditionalNetwork, stacked_features
 from eber.nn.stack import ModuleStack
 from eber.nn.torch_operations import log_softmax_backward, sigmoid_backward
+from eber.objectives.fused.exact_mixture import ExactMixture
 from eber.objectives.fused.label_order import LabelOrder
-from eber.objectives.fused.mixture import LOG2_E, ExactMixture
+from eber.objectives.fused.mixture import LOG2_E
 from eber.objectives.fused.sampled_mixture import SampledMixture
 
 Mixture = ExactMixture | SampledMixture

@@ -17,8 +17,8 @@ from eber.nn.stack import ModuleStack
 from eber.objectives.base import Batch, LossTerms
 from eber.objectives.eber import TERMS
 from eber.objectives.fused.decoder import StackedDecoder
+from eber.objectives.fused.exact_mixture import ExactMixture
 from eber.objectives.fused.label_order import LabelOrder
-from eber.objectives.fused.mixture import ExactMixture
 from eber.objectives.fused.mixture_arrays import Sizes, integrand_rows
 from eber.objectives.fused.networks import EnvironmentNetwork, LabelNetwork, PosteriorNetwork
 from eber.objectives.fused.sampled_mixture import SampledMixture
@@ -58,10 +58,13 @@ class _Plan:
         module = stack.modules[0]
         assert isinstance(module, EBERNetworks)
         (S, B), K, m = batch.y.shape, module.n_classes, module.n_environments
-        width = module.f0.first.weight.shape[1] if module.f0.first is not None else module.f0.head.weight.shape[1]
-        kind = SampledMixture if objective.sampled else ExactMixture
-        sizes, weighted_rows = Sizes(S, K, m, module.latent_dim, B), batch.weight is not None
-        self.mixture = mixture = kind(sizes, objective.tie_weight, stack.vector, weighted_rows)
+        width = (module.f0.first or module.f0.head).in_features
+        sizes, tie, like = Sizes(S, K, m, module.latent_dim, B), objective.tie_weight, stack.vector
+        self.mixture = mixture = (
+            SampledMixture(sizes, tie, like, shared=module.membership is not None)
+            if objective.sampled
+            else ExactMixture(sizes, tie, like, weighted_rows=batch.weight is not None)
+        )
         self.stack, self.order = stack, LabelOrder(S, K, B, stack.vector)
         inputs = None if module.f0.extractor else stack.vector.new_ones(S, B, width + 1)
         self._rows = None if inputs is None else inputs[..., :-1]

@@ -3,7 +3,8 @@
 Two environments are drawn from r = p(e|x,y) in place of all: the mean of v over the draws estimates sum_e r_e v_e
 without bias, and so does its gradient, where the part through r is the score function with the other draw's v as
 baseline. log p(y|x) stays exact. One more draw is the observed environment's, which the tie has a use for and the
-bound has not.
+bound has not; where environments share components it is one component's, drawn from the weights that the tie holds
+fixed.
 """
 
 from __future__ import annotations
@@ -13,7 +14,15 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from eber.objectives.fused.mixture import LN_2, ComponentGradients, Densities, LabelPosterior, Weighing
+from eber.objectives.fused.mixture import (
+    LN_2,
+    ComponentGradients,
+    Densities,
+    LabelPosterior,
+    Offset,
+    Weighing,
+    from_squares,
+)
 from eber.objectives.fused.mixture_arrays import Draws, MixtureGradients, MixtureInputs, Sizes, Workspace, contiguous
 
 N_SAMPLED = 2
@@ -27,9 +36,14 @@ class SampledMixture:
     ----------
     inputs, draws, gradients : MixtureInputs, Draws, MixtureGradients
     choice : Choice
+
+    Parameters
+    ----------
+    shared : bool
+        Whether environments are mixtures of the components, with the weights `inputs.observed`.
     """
 
-    def __init__(self, sizes: Sizes, tie_weight: float, like: Tensor, weighted_rows: bool = False) -> None:
+    def __init__(self, sizes: Sizes, tie_weight: float, like: Tensor, shared: bool = False) -> None:
         S, K, m, L, B = sizes
         C, D, new = N_SAMPLED + 1, N_SAMPLED, like.new_empty
         self.draws = draws = Draws.empty(sizes, C, D, like)
@@ -39,11 +53,13 @@ class SampledMixture:
         self.inputs = MixtureInputs.in_arrays(new(S, 2 * L, K, m, B), logs, new(S, m, B), new(S, m, B))
         self.gradients = MixtureGradients.empty(sizes, like)
         work = Workspace.empty(sizes, C, D, like)
-        self.weigh, self.choice = Weighing(self.inputs), Choice(self.inputs, logs, draws)
+        self.weigh, self.choice = Weighing(self.inputs), Choice(self.inputs, logs, draws, shared)
         self._own = _OwnGathered(self.inputs, draws, work, self.gradients, self.choice)
-        self._densities, self._posterior = Densities(self.inputs, draws, work), LabelPosterior(draws, work, tie_weight)
+        self._offset = Offset(self.inputs, work.top)
+        self._densities = Densities(self.inputs, draws, work, self._offset)
+        self._posterior = LabelPosterior(draws, work, tie_weight)
         self._sums = _SumsOverDraws(draws, work, self.gradients)
-        self._components = ComponentGradients(draws, work, self.gradients)
+        self._components = ComponentGradients(draws, work)
         self._through_weights = _ThroughSampledWeights(self.inputs, draws, self.gradients, self.choice, tie_weight)
 
     def draw(self, e: Tensor, generators: Sequence[torch.Generator]) -> None:
@@ -61,6 +77,7 @@ class SampledMixture:
 
     def differentiate(self, weight: Tensor | None = None) -> None:
         """Values at the draws, and the gradient; with the weights of rows that `weigh_rows` was given, if it was."""
+        self._offset.find()
         self._densities.find()
         self._own.find_joint()
         self._densities.sum_over_environments()
@@ -69,7 +86,8 @@ class SampledMixture:
         self._own.differentiate()
         self._components.find_moments()
         self._sums()
-        self._components.finish()
+        from_squares(self.gradients)
+        self._components.pull_draws()
         self._own.move_draws()
         self._through_weights(weight)
 
@@ -79,37 +97,45 @@ class Choice:
 
     Attributes
     ----------
-    uniform : (S, B, N_SAMPLED)
-        Numbers between zero and one.
+    uniform, of_observed : (S, B, N_SAMPLED), (S, B, 1)
+        Numbers between zero and one, by which those from p(e|x,y) are drawn, and the observed environment's component.
     environments : (S, C, B)
         The environment whose component each draw is from.
     drawn : (S, N_SAMPLED, B)
         Of them those that were drawn.
     """
 
-    def __init__(self, inputs: MixtureInputs, logs: Tensor, draws: Draws) -> None:
+    def __init__(self, inputs: MixtureInputs, logs: Tensor, draws: Draws, shared: bool) -> None:
         (S, m, B), C = inputs.r.shape, draws.noise.shape[2]
-        self.uniform = inputs.r.new_empty(S, B, N_SAMPLED)
-        self._uniform_of_models = self.uniform.unbind()
+        self.uniform, self.of_observed = inputs.r.new_empty(S, B, N_SAMPLED), inputs.r.new_empty(S, B, 1)
+        self._uniform_of_models = list(zip(self.uniform.unbind(), self.of_observed.unbind(), strict=True))
         self.environments = torch.zeros(S, C, B, dtype=torch.int64)
-        self.drawn, self._observed = self.environments[:, :N_SAMPLED], self.environments[:, N_SAMPLED]
-        self._r, self._cumulative = inputs.r, inputs.r.new_empty(S, B, m)
-        self._sorted_in = torch.empty(S, B, N_SAMPLED, dtype=torch.int64)
+        self.drawn, self._observed = self.environments[:, :N_SAMPLED], self.environments[:, N_SAMPLED:]
+        self._r, self._weights, self._shared = inputs.r, inputs.observed, shared
+        self._cumulative = inputs.r.new_empty(S, B, m)
         self._logs, self._logs_at_draws = logs, draws.logs
         self._index = self.environments[:, None].expand(draws.logs.shape)
 
     def fill_uniform(self, generators: Sequence[torch.Generator]) -> None:
         """Each model's from its own generator."""
-        for of_model, generator in zip(self._uniform_of_models, generators, strict=True):
+        for (of_model, of_observed), generator in zip(self._uniform_of_models, generators, strict=True):
             of_model.uniform_(generator=generator)
+            if self._shared:
+                of_observed.uniform_(generator=generator)
 
     def choose(self, e: Tensor) -> None:
         """Environments of the draws, with the observed e (S, B), and the logarithms of their weights."""
-        torch.cumsum(self._r.mT, 2, out=self._cumulative)
-        torch.searchsorted(self._cumulative, self.uniform, out=self._sorted_in)
-        torch.clamp(self._sorted_in.mT, max=self._r.shape[1] - 1, out=self.drawn)  # r may sum to less than one
-        self._observed.copy_(e)
+        self._draw(self._r, self.uniform, self.drawn)
+        if self._shared:
+            self._draw(self._weights, self.of_observed, self._observed)
+        else:
+            self._observed.copy_(e[:, None])
         torch.gather(self._logs, 2, self._index, out=self._logs_at_draws)
+
+    def _draw(self, weights: Tensor, uniform: Tensor, out: Tensor) -> None:
+        torch.cumsum(weights.mT, 2, out=self._cumulative)
+        places = torch.searchsorted(self._cumulative, uniform)
+        torch.clamp(places.mT, max=weights.shape[1] - 1, out=out)  # rounded, weights may sum to less than one
 
 
 class _OwnGathered:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.util
 import os
 import secrets
@@ -70,7 +71,7 @@ class RayBackend:
             return
         if "RAY_AUTH_TOKEN" not in os.environ:
             # For this process and its children, where Ray would write one into the home folder.
-            os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+            os.environ["RAY_AUTH_TOKEN"] = _own_token()
             self._ended.callback(os.environ.pop, "RAY_AUTH_TOKEN", None)
         # "local" starts a cluster; without an address Ray would join whichever one it finds.
         self._ray.init(address="local", num_cpus=self._jobs, **quiet)
@@ -143,3 +144,9 @@ def _compute(sent: list[Any], tasks: list[Any]) -> list[Any]:
             sys.modules["torch"].set_num_threads(1)
         _begun[reference] = work
     return _begun[reference].compute(tasks)
+
+
+@functools.cache
+def _own_token() -> str:
+    """One for the life of this process, which may start Ray several times: Ray reads it the first time only."""
+    return secrets.token_hex(32)

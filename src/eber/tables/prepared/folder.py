@@ -2,7 +2,8 @@
 
 ``table.json`` has schema, preprocessing, classes and environments, with a checksum; it is written last, so that a
 folder that has it is whole. ``features.float32``, ``labels.uint8`` and ``environments.int32`` are the rows, without a
-head, and can be mapped into memory.
+head, and can be mapped into memory. ``sample.parquet`` has some of the rows as they were read: what settings are chosen
+by, and methods compared on.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from numpy.typing import NDArray
 
 from eber.estimators.stored_rows import StoredRows
 from eber.io.checksummed_json import encode_checksummed, read_checksummed
-from eber.io.files import write_atomically
+from eber.io.files import digest_of, write_atomically
+from eber.tables.choices import ColumnChoices
 from eber.tables.classes import ordered_classes
 from eber.tables.prepared.gathering import digest
 from eber.tables.prepared.layout import ENVIRONMENTS, FEATURES, LABELS, Rows
@@ -27,7 +29,9 @@ from eber.tables.schema import Schema
 from eber.tables.training import say_contents
 
 TABLE_FILE = "table.json"
-FORMAT, VERSION = "eber-prepared-table", 1
+SAMPLE = "sample.parquet"
+"""Of the rows as they were read."""
+FORMAT, VERSION = "eber-prepared-table", 2
 AGAIN = "Prepare the table again."
 
 
@@ -54,6 +58,8 @@ class PreparedTable:
         Environment to the rows of each class that it has.
     notes : tuple of str
     why_positive : str
+    sample : str
+        SHA-256 of the file with the rows by which columns were judged.
     ends, digests : tuples
         Where each stretch of rows ends, and its SHA-256.
     """
@@ -70,6 +76,7 @@ class PreparedTable:
     class_counts: dict[str, dict[str, int]]
     notes: tuple[str, ...]
     why_positive: str
+    sample: str
     ends: tuple[int, ...] = ()
     digests: tuple[str, ...] = ()
 
@@ -114,6 +121,18 @@ class PreparedTable:
         X, y, e = maps
         return StoredRows(X, y, e, self.classes, self.environments)
 
+    @property
+    def choices(self) -> ColumnChoices:
+        """What the user said about columns and classes."""
+        return ColumnChoices.from_json(self.asked["choices"])
+
+    def checked_sample(self) -> Path:
+        """The file with the rows by which columns were judged, a random sample of all."""
+        path = self.folder / SAMPLE
+        if not path.is_file() or digest_of(path) != self.sample:
+            raise ValueError(f"{path} was changed since it was written. {AGAIN}")
+        return path
+
     def check(self) -> None:
         """Refuse rows that are not those that were written."""
         stored = self.rows()
@@ -136,6 +155,7 @@ class PreparedTable:
             "class_counts": self.class_counts,
             "notes": list(self.notes),
             "why_positive": self.why_positive,
+            "sample": self.sample,
             "ends": list(self.ends),
             "digests": list(self.digests),
         }
@@ -156,6 +176,7 @@ class PreparedTable:
             {name: dict(counts) for name, counts in content["class_counts"].items()},
             tuple(content["notes"]),
             content["why_positive"],
+            content["sample"],
             tuple(content["ends"]),
             tuple(content["digests"]),
         )

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from eber.io.files import replacing
 from eber.tables.columns import as_texts
 from eber.tables.files import TableFile
 from eber.tables.readers.missing import MINUS, are_signs, columns_of_signs
@@ -78,6 +81,12 @@ def look(file: TableFile, label: str, environment: str, seed: int) -> Look:
     table = file.settled(rows, [*columns_of_signs(rows), *signs])
     table = table.filter(pc.and_(pc.is_valid(table[label]), pc.is_valid(table[environment])))
     return Look(table, counts, counts.total(), all_rows, missing, tuple(signs))
+
+
+def write_sample(seen: Look, path: Path) -> None:
+    """Keep the sample as a Parquet file."""
+    with replacing(path) as temporary:
+        pq.write_table(seen.sample, temporary)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
+from eber.io.files import digest_of
 from eber.tables.choices import ColumnChoices
 from eber.tables.classes import choose_positive, say_unknown
 from eber.tables.column_decisions import find_schema
@@ -17,7 +18,7 @@ from eber.tables.columns import as_texts
 from eber.tables.files import TableFile
 from eber.tables.prepared.folder import PreparedTable
 from eber.tables.prepared.learning import MEDIAN_RANK_ERROR, Learning
-from eber.tables.prepared.looking import SAMPLE_ROWS, look
+from eber.tables.prepared.looking import SAMPLE_ROWS, look, write_sample
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.schema import Schema
 from eber.tables.training import check_environments, check_label, decode, say_missing, settled_classes
@@ -26,9 +27,12 @@ MAX_ENVIRONMENTS = 1_000_000
 
 
 def plan(
-    file: TableFile, out: Path, fingerprint: str, asked: dict[str, Any], say: Callable[[str], object]
+    file: TableFile, out: Path, fingerprint: str, asked: dict[str, Any], say: Callable[[str], object], sample: Path
 ) -> PreparedTable:
-    """What becomes of a table, with no row written yet; `asked` as `PreparedTable` keeps it."""
+    """What becomes of a table, with no row written yet; `asked` as `PreparedTable` keeps it.
+
+    The rows by which columns are judged are kept in the file `sample`.
+    """
     choices, drop, features = ColumnChoices.from_json(asked["choices"]), asked["drop"], asked["features"]
     label, environment = asked["label"], asked["environment"]
     say(f"Looking at all rows of {file.title} for its columns, classes and environments.")
@@ -36,6 +40,7 @@ def plan(
     notes = [*file.notes, *say_missing(file, seen.all_rows, seen.missing)]
     if not seen.n_rows:
         raise ValueError(f"{file.title} has no row with both a label ({label!r}) and an environment ({environment!r}).")
+    write_sample(seen, sample)
     check_label(seen.sample[label], file.title, label, file.decimal_comma)
     texts = np.array(sorted({text for text, _ in seen.counts}))
     classes = settled_classes(texts, seen.n_rows, file.title, label)
@@ -91,6 +96,7 @@ def plan(
         counts,
         tuple(notes),
         why_positive,
+        digest_of(sample),
     )
 
 

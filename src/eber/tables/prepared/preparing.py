@@ -14,7 +14,7 @@ from eber.io.files import sole_writer
 from eber.io.text import count
 from eber.tables.choices import NO_CHOICES, ColumnChoices
 from eber.tables.files import TableFile
-from eber.tables.prepared.folder import TABLE_FILE, PreparedTable
+from eber.tables.prepared.folder import SAMPLE, TABLE_FILE, PreparedTable
 from eber.tables.prepared.gathering import Gathering, bucket_ends, bucket_path
 from eber.tables.prepared.layout import ENVIRONMENTS, FEATURES, LABELS, create_files, row_bytes
 from eber.tables.prepared.planning import plan
@@ -74,13 +74,15 @@ def prepare(
         if found is None:
             for leftover in list(making.iterdir()):
                 leftover.unlink()
-            found = plan(file, out, fingerprint, asked, say)
+            found = plan(file, out, fingerprint, asked, say, making / SAMPLE)
             file.require_unchanged()
             found.save(making / PLAN)
         for sentence in (*found.contents, *found.notes):
             say(sentence)
         _require_space(found, making, say)
         made = _scatter_and_gather(found, replace(file, signs=found.signs), making, say, each)
+        if (making / SAMPLE).exists():  # else it was moved before this was stopped
+            (making / SAMPLE).rename(out / SAMPLE)
         made.save(out / TABLE_FILE)
         shutil.rmtree(making)
     return made
@@ -89,7 +91,8 @@ def prepare(
 def _making(out: Path) -> Path:
     """The folder of what is on its way; a folder with files of others is refused."""
     making = out / MAKING
-    others = [path.name for path in out.iterdir() if path.name not in (MAKING, ".lock", FEATURES, LABELS, ENVIRONMENTS)]
+    own = (MAKING, ".lock", FEATURES, LABELS, ENVIRONMENTS, SAMPLE)
+    others = [path.name for path in out.iterdir() if path.name not in own]
     if others:
         raise ValueError(f"{out} holds other files ({others[0]}); give a folder that is empty or not there.")
     making.mkdir(exist_ok=True)

@@ -69,7 +69,9 @@ class ParquetRows:
                     yield with_missing_as_null(table)
 
     def sections(self, rows: int) -> list[ParquetRows]:
-        """Ranges of row groups."""
+        """Ranges of row groups; what is such a range already stays one."""
+        if self.groups is not None:
+            return [self]
         found = []
         for j, part in enumerate(self.parts):
             own = replace(

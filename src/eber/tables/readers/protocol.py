@@ -126,10 +126,14 @@ def memory_limit() -> int:
     return memory_bytes() // 4
 
 
+class TooLargeError(ValueError):
+    """The table does not fit into the memory of this machine."""
+
+
 def require_room(title: object, size: float, limit: int) -> None:
     """Refuse a table that takes more than a quarter of the machine's memory."""
     if size > limit:
-        raise ValueError(
+        raise TooLargeError(
             f"{title} takes more than {limit / 2**30:.2g} GiB of memory, a quarter of what there is here. "
             "Give it to eber prepare, which makes a folder of it that eber fit learns from with little memory; "
             "or draw a sample of its rows, leave out columns, or use a larger machine."
