@@ -51,7 +51,9 @@ def build_classifier(method: str, shared: Mapping[str, Any], parameters: Mapping
         recipe = EBERClassifier()
         of_recipe = {name: getattr(recipe, name) for name in ("input_scale", "centre_features", "average_decay")}
         return ERMClassifier(**shared, **of_recipe)
-    of_eber = {name: parameters[name] for name in _EBER_PARAMETERS} | {"decoder_hidden_dims": decoder_layers(parameters)}
+    of_eber = {name: parameters[name] for name in _EBER_PARAMETERS} | {
+        "decoder_hidden_dims": decoder_layers(parameters)
+    }
     if method in CHANGES:
         return EBERClassifier(**{**shared, **of_eber, **CHANGES[method]})
     return find_method(method).build(**shared, **of_eber)

@@ -95,14 +95,13 @@ def seeds_of(summary: Summary) -> str:
     return f"seeds, as many as each row has ({', '.join(f'{row.label} {row.n_seeds}' for row in summary.rows)})"
 
 
-def caption(summary: Summary) -> str:
-    """What a reader must know to read the table."""
+def caption(summary: Summary, *, with_deviations: bool = True) -> str:
+    """What a reader must know to read the table, where our deviations from the paper stand in brackets, or do not."""
     parts = ["One seed." if seeds_of(summary) == "1 seed" else f"Mean ± standard deviation over {seeds_of(summary)}."]
     parts += changed(summary.changes)
     if summary.source:
-        parts.append(
-            f"Paper: {summary.source}; in brackets our mean minus the paper's, in the paper's standard deviations."
-        )
+        brackets = "; in brackets our mean minus the paper's, in the paper's standard deviations"
+        parts.append(f"Paper: {summary.source}{brackets if with_deviations else ''}.")
     parts += how_tested(summary, "seed")
     parts += [
         f"{row.label}: {find_method(row.label).purpose}; tested against nothing."

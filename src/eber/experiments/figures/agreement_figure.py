@@ -20,7 +20,7 @@ def agreement_figures(results: Results) -> Sequence[ReportFigure]:
     """One figure for each setting in which the reference method and another one have finished a common seed."""
     drawn = []
     for setting in results.experiment.settings:
-        found = agreements(results, setting)
+        found = list(agreements(results, setting).values())
         if found:
             drawn.append(draw_agreement(setting, results.experiment.reference_method, found))
     return drawn
