@@ -33,6 +33,15 @@ def test_best_needs_every_test_and_behind_one_is_not_confirmed(metric: str, eber
         assert "behind ERM" in found.evidence
 
 
+@pytest.mark.parametrize(("floor", "said"), [(0.2, "NLL 0.200 against 0.300"), (0.35, "")])
+def test_that_no_model_at_all_is_better_is_said(floor: float, said: str) -> None:
+    scores = table("latitude", "nll", EBER=0.3, **OTHERS)
+    without = judges.best("latitude", "nll")(evidence("quasar", scores))
+    found = judges.best("latitude", "nll")(evidence("quasar", {**scores, ("latitude", "No model", "nll"): [floor] * 5}))
+    assert (found.verdict, found.no_model) == (without.verdict, said)
+    assert found.evidence == without.evidence + (f"; no model at all is better ({said})" if said else "")
+
+
 @pytest.mark.parametrize(("eber", "verdict"), [(0.3, C), (0.5095, W), (0.6, N)])
 def test_significance_is_asked_for_the_methods_that_the_paper_names(eber: float, verdict: Verdict) -> None:
     made_up = evidence("parametric", table("baseline", "nll", EBER=eber, **{**OTHERS, "IRM": 0.1}))

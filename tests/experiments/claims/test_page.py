@@ -128,7 +128,10 @@ def test_the_headline_says_where_it_is_best_ahead_and_behind() -> None:
             "algorithm-1": Verdict.NOT_CONFIRMED,
         },
     )
-    first, second, third, last = headline.headline(verdicts)
+    findings = {key: Finding(verdict, "") for key, verdict in verdicts.items()}
+    findings["microbiome-nll"] = Finding(Verdict.CONFIRMED, "", "", "NLL 0.677 against 0.754")
+    first, floor, second, third, last = headline.headline(findings)
+    assert floor == "No model at all is better than EBER on the microbiome (NLL 0.677 against 0.754)."
     assert first == (
         "In the metric that the paper tests, EBER is significantly better than every other method on the parametric "
         "simulation, the microbiome and sepsis; it is ahead, but not of all significantly, on quasars; it is behind "

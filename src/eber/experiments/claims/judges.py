@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -29,6 +30,7 @@ from eber.experiments.claims.evidence import (
     mean,
     shown,
 )
+from eber.methods import NO_MODEL
 from eber.runs.cell import PENALTY_WEIGHT
 
 EBER = "EBER"
@@ -45,9 +47,15 @@ def best(setting: str, metric: str) -> Judge:
     """Confirmed: significantly better than every other method.
 
     With a condition: ahead of all, but not of all significantly. Not confirmed: another method has the better mean.
+    That no model at all is better changes no verdict, since the paper says nothing of it, but is said.
     """
 
     def judge(evidence: Evidence) -> Finding:
+        finding, beaten = compared(evidence), _no_model(evidence, setting, metric)
+        remark = f"; no model at all is better ({beaten})" if beaten else ""
+        return replace(finding, evidence=finding.evidence + remark, no_model=beaten)
+
+    def compared(evidence: Evidence) -> Finding:
         quantity = find_metric(metric)
         own = evidence.by_seed(setting, EBER, metric)
         tests = evidence.against(setting, EBER, metric)
@@ -71,6 +79,17 @@ def best(setting: str, metric: str) -> Judge:
         return Finding(Verdict.CONFIRMED, ours, f"{seeds}; largest corrected p {p_with_sign(largest)}")
 
     return judge
+
+
+def _no_model(evidence: Evidence, setting: str, metric: str) -> str:
+    """What no model at all has and what EBER has, where the first is better; else empty."""
+    if NO_MODEL not in evidence.methods_with(setting, metric):
+        return ""
+    quantity = find_metric(metric)
+    floor, own = (mean(evidence.by_seed(setting, row, metric)) for row in (NO_MODEL, EBER))
+    if not quantity.is_better(floor, own):
+        return ""
+    return f"{quantity.in_words} {quantity.format(floor)} against {quantity.format(own)}"
 
 
 def significant(setting: str, metric: str, over: tuple[str, ...], not_over: tuple[str, ...] = ()) -> Judge:

@@ -57,8 +57,8 @@ def counts(judged: Sequence[JudgedClaim]) -> str:
 
 
 def headline_of(judged: Sequence[JudgedClaim]) -> list[str]:
-    """What a replication says first, in sentences that follow from the verdicts."""
-    return headline({one.claim.key: one.finding.verdict for one in judged})
+    """What a replication says first, in sentences that follow from the findings."""
+    return headline({one.claim.key: one.finding for one in judged})
 
 
 def as_markdown(judged: Sequence[JudgedClaim], evidence: Mapping[str, Evidence]) -> str:
