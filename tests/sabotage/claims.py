@@ -6,6 +6,7 @@ PAGE = "tests/experiments/claims/test_page.py"
 JUDGES = "tests/experiments/claims/test_judges.py"
 KEPT = "tests/experiments/claims/test_kept.py"
 COMMITTED = "tests/experiments/claims/test_committed_page.py"
+LATEX = "tests/experiments/test_latex_tables.py"
 RESULTS = "tests/runs/test_results.py"
 
 SABOTAGES = (
@@ -127,5 +128,26 @@ SABOTAGES = (
         file="experiments/claims/judges.py",
         before="{name} {format_p(tests[name].p_corrected)}",
         after="{name} {format_p(tests[name].p_value)}",
+    ),
+    Sabotage(
+        broken="That no model at all is better is not said.",
+        test=f"{JUDGES}::test_that_no_model_at_all_is_better_is_said",
+        file="experiments/claims/judges.py",
+        before="    if not quantity.is_better(floor, own):",
+        after="    if quantity.is_better(own, floor) or floor != own:",
+    ),
+    Sabotage(
+        broken="What is left of a long name is not printed.",
+        test=f"{LATEX}::test_no_row_and_no_figure_of_the_paper_is_lost",
+        file="report/latex.py",
+        before='    rows += [_row(rf"\\quad {_latex(words)}", [""] * len(ours)) for words in rest]\n',
+        after="",
+    ),
+    Sabotage(
+        broken="The paper's figures are printed for methods alone.",
+        test=f"{LATEX}::test_no_row_and_no_figure_of_the_paper_is_lost",
+        file="report/latex.py",
+        before="    if any(paper):",
+        after='    if any(paper) and line.role == "method":',
     ),
 )

@@ -26,8 +26,19 @@ def verdict(summary: Summary | HoldoutSummary) -> str:
     """How the reference method fared against the others, in no stronger words than the tests allow."""
     sentences = _family_verdict(summary, "method", summary.reference)
     if isinstance(summary, Summary):
-        sentences += _family_verdict(summary, "tuned", summary.tuned_reference)
+        sentences += [*_family_verdict(summary, "tuned", summary.tuned_reference), *_below_the_floor(summary)]
     return " ".join(sentences)
+
+
+def _below_the_floor(summary: Summary) -> list[str]:
+    """What every method has to beat, where the reference method does not."""
+    metric = summary.primary
+    means = {row.label: row.estimates[metric.name].mean for row in summary.rows if metric.name in row.estimates}
+    return [
+        f"{row.label} has a better {metric.in_words} than {summary.reference} ({metric.format(means[row.label])})."
+        for row in summary.rows
+        if row.role == "floor" and metric.is_better(means[row.label], means.get(summary.reference, math.nan))
+    ]
 
 
 def _family_verdict(summary: Summary | HoldoutSummary, role: Role, reference: str) -> list[str]:

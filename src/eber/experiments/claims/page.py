@@ -20,8 +20,8 @@ READ_THIS = (
     "figures is typed by hand."
 )
 OF_RUNS = (
-    "What the rows above were held against, by the numbers of seeds that its rows have. Claims that name no run are "
-    "computed on the spot."
+    "What the claims above were held against; of seeds, the fewest and the most that a row of a run has. Claims that "
+    "no run is about were computed on the spot."
 )
 
 
