@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eber.experiments.claims import catalogue, gathering
+from eber.experiments.claims import catalogue, gathering, page
 from eber.experiments.claims.claim import Claim
 from eber.experiments.claims.evidence import Evidence
 from eber.experiments.claims.gathering import gather
+from eber.experiments.claims.headline import MAIN, SETTINGS
 from eber.experiments.claims.kept import (
     FORMAT,
     VERSION,
@@ -27,8 +28,11 @@ from eber.experiments.claims.kept import (
 from eber.experiments.claims.measuring import measure
 from eber.experiments.claims.runs import AS_DECLARED, CHANGED, runs_of
 from eber.io.checksummed_json import encode_checksummed
+from tests.command_line import eber as command
 from tests.experiments.claims.made_up import evidence, keep_arrays, results, rights, table
 
+SAID = {"theorem-1", "algorithm-1", "uniform-weights", "parametric-readings"}
+"""Claims that the headline asks for, beside those of the tables."""
 OTHERS = {"ERM": 0.5, "IRM": 0.51, "V_REx": 0.52, "Fishr": 0.53}
 LATITUDE = table("latitude", "nll", EBER=0.21234567, **OTHERS)
 LONGITUDE = table("longitude", "nll", EBER=0.3, **OTHERS)
@@ -156,3 +160,22 @@ def test_evidence_of_no_runs_is_none(tmp_path: Path) -> None:
     assert read_kept(tmp_path, "quasar") is None
     assert gather(tmp_path, tmp_path) == {}
     assert runs_of({"quasar": Evidence("quasar")}) == []
+    with pytest.raises(FileNotFoundError, match="give results from which it can be made"):
+        gather(None, tmp_path / "nowhere")
+
+
+def test_the_command_keeps_and_reads_and_refuses_in_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(
+        page,
+        "all_claims",
+        lambda: [claim for claim in catalogue.all_claims() if claim.key in {*MAIN, *SETTINGS, *SAID}],
+    )
+    monkeypatch.chdir(tmp_path)
+    keep(evidence("quasar", LATITUDE), tmp_path / "kept")
+    assert command(monkeypatch, "claims", "--evidence", "kept", "--out", "page.md") == 0
+    assert "| quasar | latitude | 5 | 0.1.0 | 2026-01-31 | as declared |" in (tmp_path / "page.md").read_text()
+    evidence_file(tmp_path / "kept", "quasar").write_text("{}")
+    assert command(monkeypatch, "claims", "--evidence", "kept") == 2
+    assert "not a file of the format" in capsys.readouterr().err

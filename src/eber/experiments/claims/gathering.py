@@ -24,12 +24,14 @@ def gather(results: Path | None, kept: Path | None) -> dict[str, Evidence]:
     Raises
     ------
     FileNotFoundError
-        Where there is no such folder of results.
+        Where there is no such folder of results, or nothing but kept evidence is asked for and there is none.
     """
     if results is not None and not results.is_dir():
         raise FileNotFoundError(
             f"There is no folder {results}; give the one that holds the results of eber reproduce all."
         )
+    if results is None and kept is not None and not kept.is_dir():
+        raise FileNotFoundError(f"There is no folder {kept} with evidence; give results from which it can be made too.")
     found = {}
     for experiment in EXPERIMENTS:
         evidence = measure_folder(results / experiment, experiment) if results is not None else None
