@@ -19,7 +19,7 @@ from typing import Literal
 from tests.sabotage.sabotage import Sabotage
 
 ROOT = Path(__file__).parent.parent.parent
-COPIED = ("src", "tests", "pyproject.toml")
+COPIED = ("src", "tests", "docs", "pyproject.toml")
 SECONDS = 300
 """A test that takes longer has seen nothing: a mistake that hangs is one that nobody is told of."""
 CLUMSY = ("SyntaxError", "NameError", "ImportError", "ModuleNotFoundError")
