@@ -58,6 +58,8 @@ def test_versions_are_said_without_importing_what_they_are_of() -> None:
 def test_help_is_whole_on_a_narrow_terminal(command: str, columns: int) -> None:
     text, _ = ask(*command.split(), "--help", columns=columns)
     assert max(map(len, text.splitlines())) <= columns
+    assert "--help" in text
+    assert not set(text) & set("│┃╭─━"), "no frame, in whose cells words are cut"
     assert "…" not in text
     assert "..." not in text.replace("[ARGS]...", "").replace("names...", "").replace("NAMES...", "").replace(
         "{names}...", ""

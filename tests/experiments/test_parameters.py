@@ -12,7 +12,9 @@ from eber.datasets.microbiome import load_microbiome
 from eber.datasets.parametric_oracle import ParametricOracle
 from eber.estimators import EBERClassifier
 from eber.experiments import parametric
+from eber.experiments.data_rows import build_classifier
 from eber.experiments.penalty_grids import OWN_GRIDS, penalty_grid
+from eber.experiments.registry import find_experiment
 from eber.methods import find_method
 from eber.runs.fitting import FitRequest
 
@@ -31,6 +33,17 @@ def test_the_decoder_is_as_wide_as_is_set(text: str, dims: tuple[int, ...]) -> N
     for method in ("EBER", "EBER 5: oracle posteriors"):
         (request,) = requested(method, decoder_hidden_dims=text)
         assert request.classifier.decoder_hidden_dims == dims
+
+
+@pytest.mark.parametrize(("text", "dims"), [("0", ()), ("32,32", (32, 32))])
+@pytest.mark.parametrize("name", ["colored-mnist", "quasar", "microbiome", "sepsis"])
+def test_so_it_is_in_the_data_experiments(name: str, text: str, dims: tuple[int, ...]) -> None:
+    experiment = find_experiment(name)
+    setting = next(iter(experiment.settings))
+    parameters = experiment.resolve(setting, {"decoder_hidden_dims": text})
+    for method in ("EBER", "EBER lambda_env=0"):
+        assert build_classifier(method, {}, parameters).decoder_hidden_dims == dims
+    assert not hasattr(build_classifier("ERM", {}, parameters), "decoder_hidden_dims")
 
 
 def test_a_flexible_decoder_is_all_that_its_row_changes() -> None:

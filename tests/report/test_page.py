@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
@@ -180,8 +181,19 @@ def test_a_figure_stands_with_its_setting(page: Page) -> None:
 
 def test_a_warning_of_most_fits_stands_with_the_scores(page: Page) -> None:
     """ERM warns under each seed; below the table of its setting, before the next."""
-    sentence = "ERM warned under 3 of 3 seeds, as in the first of them:"
+    sentence = "ERM (3 of 3 seeds) warned, as in the first of them:"
     assert page.words.index(sentence) < page.words.index("NLL by method, baseline.")
+
+
+def test_methods_that_warn_alike_are_told_together(out: Path) -> None:
+    """And what the leak audit warns of stands there already."""
+    results = load_results(EXPERIMENT, out)
+    ours = results.warnings[results.warnings["setting"] == "baseline"]
+    alike = ours.assign(method="V-REx", message=ours["message"].str.replace("1", "2"))
+    leaks = ours.assign(message="LeakWarning: 3 rows")
+    both = dataclasses.replace(results, warnings=pd.concat([ours, alike, leaks]))
+    (sentence,) = usual_warnings(both, "baseline")
+    assert sentence.startswith("ERM (3 of 3 seeds) and V-REx (3 of 3 seeds) warned, as in the first of them: ")
 
 
 def test_a_warning_of_few_fits_stays_at_the_bottom(out: Path) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from eber.report.tables import as_latex, as_markdown, as_rich, lay_out
+from eber.report.latex import as_latex
+from eber.report.tables import as_markdown, as_rich, lay_out
 from eber.runs.progress import Progress
 from eber.runs.results import Summary, load_results, summarise
 from eber.runs.runner import run

@@ -274,3 +274,14 @@ def test_no_model_and_tuned_rows_leave_the_tests_of_the_methods_as_they_are(resu
     assert "EBER tuned against" not in caption(plain)
     assert verdict(full).startswith(verdict(plain))
     assert "ERM tuned" in verdict(full).removeprefix(verdict(plain))
+
+
+@pytest.mark.parametrize(("floor", "said"), [(0.25, True), (0.35, False)])
+def test_that_no_model_at_all_is_better_is_said_where_the_verdict_is(
+    results: Results, floor: float, said: bool
+) -> None:
+    experiment = dataclasses.replace(TOY, floor=("No model",))
+    scores = {"EBER": [0.3, 0.31, 0.29], "ERM": [0.5, 0.52, 0.51], "No model": [floor] * 3}
+    words = verdict(with_scores(results, experiment, **scores))
+    assert words.endswith("No model has a better NLL than EBER (0.250).") is said
+    assert ("No model" in words) is said

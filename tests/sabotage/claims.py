@@ -4,6 +4,9 @@ from tests.sabotage.sabotage import Sabotage
 
 PAGE = "tests/experiments/claims/test_page.py"
 JUDGES = "tests/experiments/claims/test_judges.py"
+KEPT = "tests/experiments/claims/test_kept.py"
+COMMITTED = "tests/experiments/claims/test_committed_page.py"
+LATEX = "tests/experiments/test_latex_tables.py"
 RESULTS = "tests/runs/test_results.py"
 
 SABOTAGES = (
@@ -80,8 +83,71 @@ SABOTAGES = (
     Sabotage(
         broken="Claims of the paper are judged over methods that a run added.",
         test="tests/experiments/claims/test_judges.py::test_methods_that_a_run_added_have_no_part_in_a_claim",
-        file="experiments/claims/evidence.py",
-        before="if name not in added]",
-        after="]",
+        file="experiments/claims/measuring.py",
+        before="declared = replace(results, experiment=find_experiment(results.experiment.name))",
+        after="declared = results",
+    ),
+    Sabotage(
+        broken="Kept evidence is rounded to what a table shows.",
+        test=f"{KEPT}::test_the_page_is_the_same_from_results_and_from_what_was_kept",
+        file="experiments/claims/kept.py",
+        before='f"{seed}:{value!r}"',
+        after='f"{seed}:{value:.2f}"',
+    ),
+    Sabotage(
+        broken="Keeping a run forgets those that were kept before.",
+        test=f"{KEPT}::test_runs_are_kept_one_after_the_other",
+        file="experiments/claims/kept.py",
+        before="{**(earlier.settings if earlier else {}), **evidence.settings}",
+        after="dict(evidence.settings)",
+    ),
+    Sabotage(
+        broken="Kept evidence is read without a look at its checksum.",
+        test=f"{KEPT}::test_a_damaged_or_forged_file_is_refused_in_a_sentence",
+        file="experiments/claims/kept.py",
+        before="content = read_checksummed(path, FORMAT, VERSION, ADVICE, EvidenceFileError)",
+        after='content = __import__("json").loads(path.read_text())["content"]',
+    ),
+    Sabotage(
+        broken="A value that is no number is left out of the mean.",
+        test=f"{KEPT}::test_a_damaged_or_forged_file_is_refused_in_a_sentence",
+        file="experiments/claims/kept.py",
+        before="    if len(values) < len(pairs):",
+        after="    if not pairs:",
+    ),
+    Sabotage(
+        broken="A run with other parameters passes for one of those that are declared.",
+        test=f"{KEPT}::test_a_run_of_other_parameters_is_called_that",
+        file="experiments/claims/runs.py",
+        before="return AS_DECLARED if measured.parameters == declared else CHANGED",
+        after="return AS_DECLARED",
+    ),
+    Sabotage(
+        broken="The committed page is of another evidence than the one that is kept.",
+        test=f"{COMMITTED}::test_the_committed_page_is_that_of_the_kept_evidence",
+        file="experiments/claims/judges.py",
+        before="{name} {format_p(tests[name].p_corrected)}",
+        after="{name} {format_p(tests[name].p_value)}",
+    ),
+    Sabotage(
+        broken="That no model at all is better is not said.",
+        test=f"{JUDGES}::test_that_no_model_at_all_is_better_is_said",
+        file="experiments/claims/judges.py",
+        before="    if not quantity.is_better(floor, own):",
+        after="    if quantity.is_better(own, floor) or floor != own:",
+    ),
+    Sabotage(
+        broken="What is left of a long name is not printed.",
+        test=f"{LATEX}::test_no_row_and_no_figure_of_the_paper_is_lost",
+        file="report/latex.py",
+        before='    rows += [_row(rf"\\quad {_latex(words)}", [""] * len(ours)) for words in rest]\n',
+        after="",
+    ),
+    Sabotage(
+        broken="The paper's figures are printed for methods alone.",
+        test=f"{LATEX}::test_no_row_and_no_figure_of_the_paper_is_lost",
+        file="report/latex.py",
+        before="    if any(paper):",
+        after='    if any(paper) and line.role == "method":',
     ),
 )

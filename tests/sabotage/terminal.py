@@ -47,7 +47,7 @@ SABOTAGES = (
     ),
     Sabotage(
         broken="Figures of the paper are cut where there is no room.",
-        test="tests/report/test_tables.py::test_on_a_terminal_columns_are_left_out_and_none_is_cut[60]",
+        test="tests/report/test_tables.py::test_on_a_terminal_columns_are_left_out_and_none_is_cut[40]",
         file="report/tables.py",
         before="choices(heads, dispensable)",
         after="choices(heads, ())",

@@ -16,6 +16,14 @@ def claims(
             show_default=False,
         ),
     ] = None,
+    evidence: Annotated[
+        Path | None,
+        typer.Option(
+            help="A folder that keeps what results said, a small file for each experiment: what FOLDER has is written "
+            "there, what it lacks is taken from there.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Write the page there too, as Markdown.", show_default=False)] = None,
 ) -> None:
     """Hold every claim of the paper against results: which are confirmed, under which condition, and which not.
@@ -24,7 +32,7 @@ def claims(
     """
     from eber.workflow.claiming import claims as judge
 
-    found = judge(folder)
+    found = judge(folder, evidence)
     typer.echo(repr(found))
     if out is not None:
         typer.echo(f"\nPage: {found.save(out)}")

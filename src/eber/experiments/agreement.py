@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,15 +68,18 @@ def agreement(correct: Mapping[str, NDArray[np.bool_]], reference: str) -> Agree
     )
 
 
-def agreements(results: Results, setting: str) -> list[Agreement]:
-    """The agreement under each seed that all methods with results in a setting have finished."""
+def agreements(results: Results, setting: str) -> dict[int, Agreement]:
+    """The agreement under each seed that all methods with results in a setting have finished, where it was kept which
+    rows they are right on.
+    """
     experiment = results.experiment
     methods = [method for method in experiment.methods if results.seeds(method, setting)]
     if experiment.reference_method not in methods or len(methods) < 2:
-        return []
-    seeds: Sequence[int] = sorted(set.intersection(*(set(results.seeds(method, setting)) for method in methods)))
-    found = []
-    for seed in seeds:
-        correct = {method: results.arrays(method, seed, setting)["correct"].astype(bool) for method in methods}
-        found.append(agreement(correct, experiment.reference_method))
+        return {}
+    found = {}
+    for seed in sorted(set.intersection(*(set(results.seeds(method, setting)) for method in methods))):
+        arrays = {method: results.arrays(method, seed, setting) for method in methods}
+        if all("correct" in kept for kept in arrays.values()):
+            correct = {method: kept["correct"].astype(bool) for method, kept in arrays.items()}
+            found[seed] = agreement(correct, experiment.reference_method)
     return found

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from eber.estimators import PAPER_FORM, EBERClassifier, ERMClassifier
-from eber.experiments.parametric import ERM_SAME_RECIPE
+from eber.experiments.parametric import ERM_SAME_RECIPE, decoder_layers
 from eber.experiments.penalty_grids import OWN_GRIDS
 from eber.methods import find_method
 
@@ -29,6 +29,7 @@ FIT_PARAMETERS: dict[str, Any] = {
     "env_loss_weight": 1.0,
     "tie_weight": 0.5,
     "objective": "stratified",
+    "decoder_hidden_dims": (0,),
     "learning_rate": 1e-3,
     "batch_size": 128,
     "penalty_weights": (0.01, 0.1, 1.0, 10.0, 100.0),
@@ -50,7 +51,9 @@ def build_classifier(method: str, shared: Mapping[str, Any], parameters: Mapping
         recipe = EBERClassifier()
         of_recipe = {name: getattr(recipe, name) for name in ("input_scale", "centre_features", "average_decay")}
         return ERMClassifier(**shared, **of_recipe)
-    of_eber = {name: parameters[name] for name in _EBER_PARAMETERS}
+    of_eber = {name: parameters[name] for name in _EBER_PARAMETERS} | {
+        "decoder_hidden_dims": decoder_layers(parameters)
+    }
     if method in CHANGES:
         return EBERClassifier(**{**shared, **of_eber, **CHANGES[method]})
     return find_method(method).build(**shared, **of_eber)

@@ -115,6 +115,11 @@ def draw_cell(parameters: Mapping[str, Any], seed: int) -> tuple[ParametricDraw,
     return data, ParametricOracle(data.parameters, data.centres)
 
 
+def decoder_layers(parameters: Mapping[str, Any]) -> tuple[int, ...]:
+    """Widths of the decoder's hidden layers; none for 0, since a parameter that is a tuple cannot be set to nothing."""
+    return tuple(width for width in parameters["decoder_hidden_dims"] if width)
+
+
 def run_cell(cell: Cell) -> Steps[CellResult]:
     """Draw the data, fit one method, score it on the test environments."""
     data, oracle = draw_cell(cell.parameters, cell.seed)
@@ -149,7 +154,7 @@ def fit_method(
     }
     of_eber = {
         **{name: parameters[name] for name in ("latent_dim", "env_loss_weight", "tie_weight", "objective")},
-        "decoder_hidden_dims": tuple(width for width in parameters["decoder_hidden_dims"] if width),
+        "decoder_hidden_dims": decoder_layers(parameters),
     }
     if method in VARIANTS:
         return (yield from fit(EBERClassifier(**{**shared, **of_eber, **VARIANTS[method](oracle)}), data.train))

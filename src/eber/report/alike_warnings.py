@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from eber.evaluation.wording import listed
+from eber.leaks.audit import LeakWarning
 from eber.runs.results import Results
 
 NUMBERS = r"\d[\d.e+-]*"
@@ -29,11 +31,19 @@ def alike_warnings(table: pd.DataFrame, by: Sequence[str], differing: str = NUMB
 
 
 def usual_warnings(results: Results, setting: str) -> list[str]:
-    """A sentence for each kind of warning that more than half of a method's fits in a setting gave."""
+    """A sentence for each kind of warning that more than half of a method's fits in a setting gave, and which did.
+
+    What the leak audit found is told below the scores anyway.
+    """
     sentences = []
-    for group in alike_warnings(results.warnings[results.warnings["setting"] == setting], ["method"]):
-        method, message = group.iloc[0]["method"], group.iloc[0]["message"]
-        warned, seeds = group["seed"].nunique(), len(results.seeds(method, setting))
-        if 2 * warned > seeds:
-            sentences.append(f"{method} warned under {warned} of {seeds} seeds, as in the first of them: {message}")
+    table = results.warnings[~results.warnings["message"].str.startswith(LeakWarning.__name__)]
+    for kind in alike_warnings(table[table["setting"] == setting], []):
+        warned = {
+            method: f"{method} ({group['seed'].nunique()} of {len(results.seeds(method, setting))} seeds)"
+            for method, group in kind.groupby("method", sort=False)
+            if 2 * group["seed"].nunique() > len(results.seeds(method, setting))
+        }
+        if warned:
+            message = kind[kind["method"].isin(warned)].iloc[0]["message"]
+            sentences.append(f"{listed(list(warned.values()))} warned, as in the first of them: {message}")
     return sentences

@@ -8,7 +8,8 @@ from rich.console import RenderableType
 
 from eber.evaluation.wording import format_estimate, format_interval, format_p, format_signed
 from eber.io.display import WIDTH
-from eber.report.tables import MISSING, Entry, Layout, Line, latex_table, markdown_table, rich_table
+from eber.report.latex import latex_table
+from eber.report.tables import MISSING, Entry, Layout, Line, markdown_table, rich_table
 from eber.runs.holdout_summary import HoldoutRow, HoldoutSummary
 from eber.runs.holdout_wording import (
     advantages_caption,

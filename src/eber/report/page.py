@@ -16,9 +16,10 @@ from eber.report.figures import inline_svg, save_figure
 from eber.report.glossary import Term, measures
 from eber.report.holdout_figure import draw_holdouts
 from eber.report.holdout_tables import holdouts_as_latex, holdouts_as_markdown, lay_out_advantages, lay_out_holdouts
+from eber.report.latex import as_latex
 from eber.report.markdown import inline_markup
 from eber.report.score_figure import draw_scores
-from eber.report.tables import as_latex, as_markdown, lay_out
+from eber.report.tables import as_markdown, lay_out
 from eber.report.templates import render
 from eber.runs.discussion import read_discussion
 from eber.runs.figure import ReportFigure

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -41,7 +43,10 @@ def draw_scores(results: Results, summary: Summary) -> ReportFigure:
         figure.suptitle(f"{results.experiment.title}, {summary.setting}", fontsize="medium")
         handles, names = axes.get_legend_handles_labels()
         once = dict(zip(names, handles, strict=True))
-        figure.legend(once.values(), once.keys(), loc="outside lower center", ncols=3, fontsize="small")
+        columns = min(
+            4, math.ceil(len(once) / 2)
+        )  # which are filled downwards: seeds and mean of a role stand together
+        figure.legend(once.values(), once.keys(), loc="outside lower center", ncols=columns, fontsize="small")
     shown = "Dots are seeds, vertical bars their means"
     if any(row.estimates[primary.name].paper for row in rows):
         shown += f"; diamonds are the paper's mean ± standard deviation ({summary.source})"

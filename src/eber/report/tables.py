@@ -1,9 +1,8 @@
-"""The same table for the terminal, for Markdown and for LaTeX: oracles, methods, variants, the paper beside us."""
+"""A table as text, and its dress for the terminal and for Markdown: oracles, methods, variants, the paper beside us."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -178,70 +177,6 @@ def _flat_entries(line: Line, layout: Layout, escape: Callable[[str], str], bold
         if layout.has_paper_p:
             texts.append(escape(line.paper_p or MISSING))
     return texts
-
-
-def as_latex(name: str, summaries: Iterable[Summary]) -> str:
-    """All settings as LaTeX tables; they need the packages booktabs and graphicx."""
-    tables = (
-        latex_table(lay_out(summary), f"{summary.setting}. {caption(summary)}", f"{name}-{summary.setting}")
-        for summary in summaries
-    )
-    return "\n\n".join(tables) + "\n"
-
-
-def latex_table(layout: Layout, words: str, name: str) -> str:
-    """One table in LaTeX, with its caption and a label made of its name; shrunk where it is wider than the text."""
-    heads = _flat_heads(layout)
-    label = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
-    body = []
-    for block in layout.blocks:
-        body.append(r"\midrule")
-        for line in block:
-            texts = [_latex(line.label), *_flat_entries(line, layout, _latex, r"\textbf{{{}}}")]
-            body.append(" & ".join(texts) + r" \\")
-    return "\n".join(
-        [
-            r"\begin{table}",
-            r"  \centering",
-            rf"  \caption{{{_latex(words)}}}",
-            rf"  \label{{tab:{label}}}",
-            r"  \resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
-            rf"  \begin{{tabular}}{{l{'c' * len(heads)}}}",
-            r"    \toprule",
-            rf"    Method & {' & '.join(_latex(head) for head in heads)} \\",
-            *(f"    {row}" for row in body),
-            r"    \bottomrule",
-            r"  \end{tabular}}",
-            r"\end{table}",
-        ]
-    )
-
-
-_LATEX = {
-    "±": r"$\pm$",
-    "↑": r"$\uparrow$",
-    "↓": r"$\downarrow$",
-    "−": "$-$",
-    "–": "--",
-    "|": "$|$",
-    "<": "$<$",
-    ">": "$>$",
-    "%": r"\%",
-    "&": r"\&",
-    "_": r"\_",
-    "#": r"\#",
-    "$": r"\$",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "\\": r"\textbackslash{}",
-}
-
-
-def _latex(text: str) -> str:
-    quoted = re.sub(r'"([^"]*)"', r"``\1''", text)  # a straight mark would be a closing one
-    return "".join(_LATEX.get(character, character) for character in quoted)
 
 
 def as_rich(summary: Summary, width: int = WIDTH) -> RenderableType:

@@ -26,8 +26,19 @@ def verdict(summary: Summary | HoldoutSummary) -> str:
     """How the reference method fared against the others, in no stronger words than the tests allow."""
     sentences = _family_verdict(summary, "method", summary.reference)
     if isinstance(summary, Summary):
-        sentences += _family_verdict(summary, "tuned", summary.tuned_reference)
+        sentences += [*_family_verdict(summary, "tuned", summary.tuned_reference), *_below_the_floor(summary)]
     return " ".join(sentences)
+
+
+def _below_the_floor(summary: Summary) -> list[str]:
+    """What every method has to beat, where the reference method does not."""
+    metric = summary.primary
+    means = {row.label: row.estimates[metric.name].mean for row in summary.rows if metric.name in row.estimates}
+    return [
+        f"{row.label} has a better {metric.in_words} than {summary.reference} ({metric.format(means[row.label])})."
+        for row in summary.rows
+        if row.role == "floor" and metric.is_better(means[row.label], means.get(summary.reference, math.nan))
+    ]
 
 
 def _family_verdict(summary: Summary | HoldoutSummary, role: Role, reference: str) -> list[str]:
@@ -95,14 +106,13 @@ def seeds_of(summary: Summary) -> str:
     return f"seeds, as many as each row has ({', '.join(f'{row.label} {row.n_seeds}' for row in summary.rows)})"
 
 
-def caption(summary: Summary) -> str:
-    """What a reader must know to read the table."""
+def caption(summary: Summary, *, with_deviations: bool = True) -> str:
+    """What a reader must know to read the table, where our deviations from the paper stand in brackets, or do not."""
     parts = ["One seed." if seeds_of(summary) == "1 seed" else f"Mean ± standard deviation over {seeds_of(summary)}."]
     parts += changed(summary.changes)
     if summary.source:
-        parts.append(
-            f"Paper: {summary.source}; in brackets our mean minus the paper's, in the paper's standard deviations."
-        )
+        brackets = "; in brackets our mean minus the paper's, in the paper's standard deviations"
+        parts.append(f"Paper: {summary.source}{brackets if with_deviations else ''}.")
     parts += how_tested(summary, "seed")
     parts += [
         f"{row.label}: {find_method(row.label).purpose}; tested against nothing."

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from eber.experiments.claims.evidence import Evidence
+from eber.experiments.claims.gathering import gather
 from eber.experiments.claims.page import HEAD, JudgedClaim, as_markdown, counts, headline_of, judge_claims
+from eber.experiments.claims.runs import RUNS_HEAD, runs_of
 from eber.experiments.registry import EXPERIMENTS, find_experiment
 from eber.io.display import html_display, html_table, text_display
 from eber.io.files import write_atomically
@@ -23,13 +27,13 @@ class Claims:
 
     Parameters
     ----------
-    folder : Path
-        Whose results they were held against.
     judged : tuple of JudgedClaim
+    evidence : mapping
+        Experiment to what its runs measured, as far as there are any.
     """
 
-    folder: Path
     judged: tuple[JudgedClaim, ...]
+    evidence: Mapping[str, Evidence]
 
     @property
     def verdicts(self) -> dict[str, str]:
@@ -44,7 +48,7 @@ class Claims:
     @property
     def markdown(self) -> str:
         """The page."""
-        return as_markdown(self.judged)
+        return as_markdown(self.judged, self.evidence)
 
     def save(self, path: str | Path) -> Path:
         """Write the page, whole or not at all."""
@@ -73,10 +77,11 @@ class Claims:
         return text_display(parts)
 
     def _repr_html_(self) -> str:
-        return html_display("The paper, claim by claim", [html_table(HEAD, self.rows, self.headline)], {})
+        tables = [html_table(HEAD, self.rows, self.headline), html_table(RUNS_HEAD, runs_of(self.evidence), "The runs")]
+        return html_display("The paper, claim by claim", tables, {})
 
 
-def claims(folder: str | Path | None = None) -> Claims:
+def claims(folder: str | Path | None = None, evidence: str | Path | None = None) -> Claims:
     """Hold every claim of the paper against the results of its experiments.
 
     Parameters
@@ -84,9 +89,16 @@ def claims(folder: str | Path | None = None) -> Claims:
     folder : str or Path, optional
         With a folder for each experiment, as `reproduce_all` fills it; results/all when not given. A claim whose
         results are not there says which command gives them.
+    evidence : str or Path, optional
+        A folder that keeps what results said, in a small file for each experiment. What is in `folder` is written
+        there, a setting at a time, and what is not in it is taken from there: the runs need not all be made at once,
+        and their results need not be kept. It will do without `folder`.
     """
+    kept = Path(evidence) if evidence is not None else None
     place = Path(folder) if folder is not None else RESULTS / ALL
-    return Claims(place, tuple(judge_claims(place)))
+    only_kept = folder is None and kept is not None and not place.is_dir()
+    found = gather(None if only_kept else place, kept)
+    return Claims(tuple(judge_claims(found)), found)
 
 
 def write_index(folder: Path) -> Path:
@@ -108,6 +120,8 @@ def write_index(folder: Path) -> Path:
             reports=reports,
             head=HEAD,
             rows=found.rows,
+            runs_head=RUNS_HEAD,
+            runs=runs_of(found.evidence),
         ),
     )
     return index

@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from eber.experiments.claims.evidence import Evidence
+from eber.experiments.claims.measuring import measure
 from eber.experiments.registry import find_experiment
 from eber.runs.collect import CELLS_COLUMNS, FINDINGS_COLUMNS, TIMINGS_COLUMNS, WARNINGS_COLUMNS
 from eber.runs.results import Results
@@ -20,23 +21,26 @@ Scores = Mapping[tuple[str, str, str], Sequence[float]]
 """(setting, method or "method|variant", metric) to the score under each seed."""
 
 
-def evidence(experiment: str, scores: Scores) -> Evidence:
-    """What a folder with these scores would give."""
+def results(experiment: str, scores: Scores) -> Results:
+    """A folder with these scores."""
     rows = []
     for (setting, row, metric), values in scores.items():
         method, _, variant = row.partition("|")
         rows += [(experiment, setting, method, variant or "main", seed, metric, v) for seed, v in enumerate(values)]
-    return Evidence(
-        Results(
-            find_experiment(experiment),
-            Path("nowhere"),
-            pd.DataFrame(rows, columns=list(CELLS_COLUMNS)),
-            pd.DataFrame(columns=list(TIMINGS_COLUMNS)),
-            pd.DataFrame(columns=list(WARNINGS_COLUMNS)),
-            pd.DataFrame(columns=list(FINDINGS_COLUMNS)),
-            {"overrides": {}, "data": ""},
-        )
+    return Results(
+        find_experiment(experiment),
+        Path("nowhere"),
+        pd.DataFrame(rows, columns=list(CELLS_COLUMNS)),
+        pd.DataFrame(columns=list(TIMINGS_COLUMNS)),
+        pd.DataFrame(columns=list(WARNINGS_COLUMNS)),
+        pd.DataFrame(columns=list(FINDINGS_COLUMNS)),
+        {"overrides": {}, "data": "", "versions": {"eber": "0.1.0"}},
     )
+
+
+def evidence(experiment: str, scores: Scores) -> Evidence:
+    """What such a folder would give."""
+    return measure(results(experiment, scores), "2026-01-31")
 
 
 def around(mean: float, n: int = 5, spread: float = 0.002) -> list[float]:
@@ -52,12 +56,9 @@ def table(setting: str, metric: str, **means: float) -> dict[tuple[str, str, str
     }
 
 
-def with_arrays(
-    monkeypatch: pytest.MonkeyPatch, found: Evidence, arrays: Mapping[str, Mapping[str, NDArray[Any]]]
-) -> Evidence:
-    """The same with arrays of each method, under every seed."""
+def keep_arrays(monkeypatch: pytest.MonkeyPatch, arrays: Mapping[str, Mapping[str, NDArray[Any]]]) -> None:
+    """Have every folder hold these arrays of each method, under every seed."""
     monkeypatch.setattr(Results, "arrays", lambda self, method, seed, setting=None: dict(arrays[method]))
-    return found
 
 
 def rights(*rows: str) -> NDArray[np.bool_]:

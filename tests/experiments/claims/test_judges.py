@@ -10,12 +10,13 @@ import pytest
 
 from eber.experiments.claims import judges, simulation_judges
 from eber.experiments.claims.claim import Verdict
-from eber.experiments.claims.evidence import Evidence, MissingEvidence
+from eber.experiments.claims.evidence import MissingEvidence
+from eber.experiments.claims.measuring import measure
 from eber.experiments.motivating import CONDITIONAL, LIMIT, NUMBERS, UNIFORM, column
 from eber.experiments.parametric import LONG
 from eber.experiments.parametric_paper import PAPER
 from eber.methods import paper_methods
-from tests.experiments.claims.made_up import around, evidence, rights, table, with_arrays
+from tests.experiments.claims.made_up import around, evidence, keep_arrays, results, rights, table
 
 C, W, N = Verdict.CONFIRMED, Verdict.CONDITIONAL, Verdict.NOT_CONFIRMED
 OTHERS = {"ERM": 0.5, "IRM": 0.52, "V_REx": 0.51, "Fishr": 0.53}
@@ -30,6 +31,15 @@ def test_best_needs_every_test_and_behind_one_is_not_confirmed(metric: str, eber
     assert f"{eber:.3f}" in found.ours
     if verdict is N:
         assert "behind ERM" in found.evidence
+
+
+@pytest.mark.parametrize(("floor", "said"), [(0.2, "NLL 0.200 against 0.300"), (0.35, "")])
+def test_that_no_model_at_all_is_better_is_said(floor: float, said: str) -> None:
+    scores = table("latitude", "nll", EBER=0.3, **OTHERS)
+    without = judges.best("latitude", "nll")(evidence("quasar", scores))
+    found = judges.best("latitude", "nll")(evidence("quasar", {**scores, ("latitude", "No model", "nll"): [floor] * 5}))
+    assert (found.verdict, found.no_model) == (without.verdict, said)
+    assert found.evidence == without.evidence + (f"; no model at all is better ({said})" if said else "")
 
 
 @pytest.mark.parametrize(("eber", "verdict"), [(0.3, C), (0.5095, W), (0.6, N)])
@@ -57,19 +67,18 @@ def test_methods_that_a_run_added_have_no_part_in_a_claim() -> None:
     """Neither is EBER behind for their sake, nor do its tests pay for theirs."""
     scores = {("latitude", method, "nll"): around(0.4) for method in ("ERM", "IRM", "V-REx", "Fishr")}
     scores |= {("latitude", "EBER", "nll"): around(0.3)}
-    made_up = evidence("quasar", scores)
-    more, _ = made_up.results.experiment.with_methods(["Random forest"])
-    cells = made_up.results.cells
-    forest = cells[cells["method"] == "EBER"].assign(method="Random forest", value=0.1)
-    results = replace(made_up.results, experiment=more, cells=pd.concat([cells, forest]))
-    assert judges.best("latitude", "nll")(Evidence(results)) == judges.best("latitude", "nll")(made_up)
+    made_up = results("quasar", scores)
+    more, _ = made_up.experiment.with_methods(["Random forest"])
+    forest = made_up.cells[made_up.cells["method"] == "EBER"].assign(method="Random forest", value=0.1)
+    with_more = replace(made_up, experiment=more, cells=pd.concat([made_up.cells, forest]))
+    assert measure(with_more, "") == measure(made_up, "")
 
 
 @pytest.mark.parametrize(("assigned", "verdict"), [([0] * 200, C), ([0] * 150 + [1] * 50, N)])
 def test_all_rows_to_one_environment(assigned: list[int], verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_arrays(monkeypatch, {"EBER": {"assigned": np.array(assigned), "environments": np.array(["b_q2", "b_q3"])}})
     made_up = evidence("quasar", {("latitude", "EBER", "nll"): around(0.3)})
-    arrays = {"EBER": {"assigned": np.array(assigned), "environments": np.array(["b_q2", "b_q3"])}}
-    found = judges.all_rows_to_one_environment("latitude")(with_arrays(monkeypatch, made_up, arrays))
+    found = judges.all_rows_to_one_environment("latitude")(made_up)
     assert found.verdict is verdict
     assert "b_q2" in found.evidence
 
@@ -79,10 +88,10 @@ def test_agreement_is_judged_where_eber_is_right_and_where_it_is_wrong(
     where: str, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """ERM is right wherever EBER is wrong, and never where it is right."""
+    keep_arrays(monkeypatch, {"EBER": {"correct": rights("1100")}, "ERM": {"correct": rights("0011")}})
     made_up = evidence("quasar", {("latitude", method, "nll"): around(0.3) for method in ("EBER", "ERM")})
-    arrays = {"EBER": {"correct": rights("1100")}, "ERM": {"correct": rights("0011")}}
     judge = judges.no_method_is_right_consistently("latitude", "wrong" if where == "wrong" else "right")
-    assert judge(with_arrays(monkeypatch, made_up, arrays)).verdict is verdict
+    assert judge(made_up).verdict is verdict
 
 
 def test_weights_without_known_validation_rows_cannot_be_tested() -> None:

@@ -19,7 +19,7 @@ from eber.experiments.data_paper import COLORED_MNIST, MICROBIOME, QUASAR, SEPSI
 from eber.experiments.parametric_paper import PAPER
 from eber.experiments.registry import EXPERIMENTS, find_experiment
 from eber.runs.spec import PaperTable
-from eber.workflow import reproducing
+from eber.workflow import claiming, reproducing
 from tests.command_line import eber as command
 from tests.experiments.claims.made_up import evidence, table
 
@@ -45,7 +45,7 @@ def only_quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def given(monkeypatch: pytest.MonkeyPatch, **found: Evidence) -> None:
-    monkeypatch.setattr(page, "read_evidence", lambda folder, experiment: found.get(experiment))
+    monkeypatch.setattr(claiming, "gather", lambda results, kept: found)
 
 
 def test_every_figure_of_the_paper_stands_in_its_tables() -> None:
@@ -75,21 +75,21 @@ def test_claims_have_different_keys_and_name_settings_that_there_are() -> None:
 
 
 @pytest.mark.usefixtures("only_quick")
-def test_what_a_claim_says_follows_from_the_results(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_what_a_claim_says_follows_from_the_results() -> None:
     """The same claim, other results, another verdict."""
     verdicts = []
     for eber_nll in (0.2, 0.7):
-        given(monkeypatch, parametric=evidence("parametric", table("baseline", "nll", EBER=eber_nll, **OTHERS)))
-        judged = {one.claim.key: one.finding for one in judge_claims(tmp_path)}
+        made_up = evidence("parametric", table("baseline", "nll", EBER=eber_nll, **OTHERS))
+        judged = {one.claim.key: one.finding for one in judge_claims({"parametric": made_up})}
         assert f"{eber_nll:.3f}" in judged["parametric-nll"].ours
         verdicts.append(judged["parametric-nll"].verdict)
     assert verdicts == [Verdict.CONFIRMED, Verdict.NOT_CONFIRMED]
 
 
 @pytest.mark.usefixtures("only_quick")
-def test_a_missing_run_is_named_with_its_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    given(monkeypatch, parametric=evidence("parametric", table("baseline", "nll", EBER=0.2, **OTHERS)))
-    judged = {one.claim.key: one for one in judge_claims(tmp_path)}
+def test_a_missing_run_is_named_with_its_command() -> None:
+    made_up = evidence("parametric", table("baseline", "nll", EBER=0.2, **OTHERS))
+    judged = {one.claim.key: one for one in judge_claims({"parametric": made_up})}
     for key in ("sepsis-auroc", "parametric-m=12-nll", "uniform-weights"):
         finding = judged[key].finding
         assert finding.verdict is Verdict.MISSING
@@ -128,7 +128,10 @@ def test_the_headline_says_where_it_is_best_ahead_and_behind() -> None:
             "algorithm-1": Verdict.NOT_CONFIRMED,
         },
     )
-    first, second, third, last = headline.headline(verdicts)
+    findings = {key: Finding(verdict, "") for key, verdict in verdicts.items()}
+    findings["microbiome-nll"] = Finding(Verdict.CONFIRMED, "", "", "NLL 0.677 against 0.754")
+    first, floor, second, third, last = headline.headline(findings)
+    assert floor == "No model at all is better than EBER on the microbiome (NLL 0.677 against 0.754)."
     assert first == (
         "In the metric that the paper tests, EBER is significantly better than every other method on the parametric "
         "simulation, the microbiome and sepsis; it is ahead, but not of all significantly, on quasars; it is behind "
@@ -151,7 +154,7 @@ def test_markdown_is_one_table_in_which_texts_are_texts() -> None:
             for key, verdict in {**keys, **others}.items()
         ),
     ]
-    text = as_markdown(judged)
+    text = as_markdown(judged, {})
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert {len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) for row in rows} == {len(page.HEAD) + 1}
     assert rows[2].startswith(r"| a\|b \*c\* \<script\> | p. 1 | \`x\` | \[link\](x) | **cannot be tested** | e\_1")

@@ -30,11 +30,14 @@ class Finding:
         Our figure, with its spread or interval.
     evidence : str
         Seeds, test and condition, or why it cannot be tested.
+    no_model : str
+        What no model at all has where that is better than EBER, and EBER's figure.
     """
 
     verdict: Verdict
     ours: str
     evidence: str = ""
+    no_model: str = ""
 
 
 @dataclass(frozen=True)

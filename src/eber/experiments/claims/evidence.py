@@ -1,20 +1,27 @@
-"""What the result folders of our runs hold, as the judges of claims ask for it."""
+"""What runs measured, as the judges of claims ask for it: plain numbers, whether just read from results or kept."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 
 from eber.evaluation.metrics import Quantity, find_metric
 from eber.evaluation.significance import Comparison, compare_with_reference
 from eber.experiments.registry import find_experiment
 from eber.runs.cell import MAIN
-from eber.runs.results import Results, load_results
 
 MIN_SEEDS = 2
 """Fewer say nothing about a spread."""
+ALL_RIGHT, ALL_WRONG = "all right", "all wrong"
+"""Quantities of the reference method: shares of held-out rows on which every method is right, or wrong."""
+RIGHT_WITH, RIGHT_WITHOUT = "right where EBER is right", "right where EBER is wrong"
+"""Quantities of another method: its share of right ones among the rows on which methods differ."""
+TAKEN_FOR = "taken for "
+"""Begins the quantities of EBER that say which share of the held-out rows is taken for an environment."""
+
+Row = tuple[str, str, str]
+"""Method, variant and quantity."""
 
 
 class MissingEvidence(LookupError):
@@ -22,61 +29,90 @@ class MissingEvidence(LookupError):
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """The results of one experiment.
+class Measured:
+    """What a run measured in one setting.
 
     Parameters
     ----------
-    results : Results
+    version : str
+        Of this library, by which it was computed.
+    date : str
+        On which the run wrote its tables.
+    parameters : str
+        Fingerprint of every parameter of the setting.
+    data : str
+        Fingerprint of the data files; empty for a simulation.
+    series : mapping
+        Row to its values, by seed.
     """
 
-    results: Results
+    version: str
+    date: str
+    parameters: str
+    data: str
+    series: Mapping[Row, Mapping[int, float]]
 
-    def by_seed(self, setting: str, method: str, metric: str, variant: str = MAIN) -> dict[int, float]:
-        """Seed to score.
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of one experiment.
+
+    Parameters
+    ----------
+    experiment : str
+        Its name.
+    settings : mapping
+        Setting to what was measured in it.
+    """
+
+    experiment: str
+    settings: Mapping[str, Measured] = field(default_factory=dict)
+
+    def by_seed(self, setting: str, method: str, quantity: str, variant: str = MAIN) -> dict[int, float]:
+        """Seed to value.
 
         Raises
         ------
         MissingEvidence
             Where fewer than `MIN_SEEDS` seeds are there.
         """
-        table = self.results.cells
-        rows = table[
-            (table["setting"] == setting)
-            & (table["method"] == method)
-            & (table["variant"] == variant)
-            & (table["metric"] == metric)
-        ]
-        return self._enough(dict(zip(rows["seed"].astype(int), rows["value"], strict=True)), setting, method)
+        found = dict(self._series(setting).get((method, variant, quantity), {}))
+        if len(found) < MIN_SEEDS:
+            raise MissingEvidence(f"{method} in the setting {setting!r} has {len(found)} seeds; {MIN_SEEDS} are needed")
+        return found
 
-    def seconds(self, setting: str, method: str) -> dict[int, float]:
-        """Seed to the seconds that a method took; fails as `by_seed` does."""
-        table = self.results.timings
-        rows = table[(table["setting"] == setting) & (table["method"] == method) & (table["variant"] == MAIN)]
-        return self._enough(dict(zip(rows["seed"].astype(int), rows["seconds"], strict=True)), setting, method)
+    def methods_with(self, setting: str, quantity: str) -> list[str]:
+        """The methods that have a quantity."""
+        return [method for method, variant, name in self._series(setting) if (variant, name) == (MAIN, quantity)]
+
+    def shares_taken(self, setting: str, method: str) -> dict[int, dict[str, float]]:
+        """Seed to the share of held-out rows that is taken for each environment.
+
+        Raises
+        ------
+        MissingEvidence
+            Where no seed is there.
+        """
+        found: dict[int, dict[str, float]] = {}
+        for (name, _, quantity), values in self._series(setting).items():
+            if name == method and quantity.startswith(TAKEN_FOR):
+                for seed, share in values.items():
+                    found.setdefault(seed, {})[quantity.removeprefix(TAKEN_FOR)] = share
+        if not found:
+            raise MissingEvidence(f"{method} in the setting {setting!r} has no finished seed")
+        return found
 
     def against(self, setting: str, reference: str, metric: str) -> Mapping[str, Comparison]:
         """The reference against every other method of the paper's table, paired by seed and corrected over them.
 
         Methods that a run added are no part of it: the paper claims nothing of them.
         """
-        added = {method.name for method in self.results.experiment.added_methods}
-        methods = [name for name in self.results.experiment.methods if name not in added]
+        methods = find_experiment(self.experiment).methods
         scores = {method: self.by_seed(setting, method, metric) for method in methods}
         return compare_with_reference(scores, reference, higher_is_better=bool(find_metric(metric).higher_is_better))
 
-    def _enough(self, found: dict[int, float], setting: str, method: str) -> dict[int, float]:
-        if len(found) < MIN_SEEDS:
-            raise MissingEvidence(f"{method} in the setting {setting!r} has {len(found)} seeds; {MIN_SEEDS} are needed")
-        return found
-
-
-def read_evidence(folder: Path, experiment: str) -> Evidence | None:
-    """The results of an experiment below the folder that `eber reproduce all` fills; None where there are none."""
-    place = folder / experiment
-    if not (place / "run.json").exists():
-        return None
-    return Evidence(load_results(find_experiment(experiment), place))
+    def _series(self, setting: str) -> Mapping[Row, Mapping[int, float]]:
+        return self.settings[setting].series if setting in self.settings else {}
 
 
 def shown(scores: Mapping[int, float], quantity: Quantity | str) -> str:

@@ -1,4 +1,4 @@
-"""What a replication says first: sentences that follow from the verdicts, and from nothing else."""
+"""What a replication says first: sentences that follow from what came of the claims, and from nothing else."""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ SETTINGS = {
 AHEAD = (Verdict.CONFIRMED, Verdict.CONDITIONAL)
 
 
-def headline(verdicts: Mapping[str, Verdict]) -> list[str]:
-    """Two to four sentences."""
+def headline(findings: Mapping[str, Finding]) -> list[str]:
+    """Two to five sentences."""
+    verdicts = {key: finding.verdict for key, finding in findings.items()}
     return [
         *_best_of_all("In the metric that the paper tests", MAIN, verdicts),
+        *_no_model(findings),
         *_best_of_all("In the sensitivity settings of the parametric simulation", SETTINGS, verdicts),
         *_mechanism(verdicts),
         *_missing(verdicts),
@@ -81,6 +83,12 @@ def _best_of_all(words: str, claims: Mapping[str, str], verdicts: Mapping[str, V
         *([f"is behind another method on {listed(behind)}"] if behind else []),
     ]
     return [f"{words}, EBER {'; it '.join(parts)}."] if parts else []
+
+
+def _no_model(findings: Mapping[str, Finding]) -> list[str]:
+    """Where all of the paper's methods would better be left alone."""
+    beaten = [f"{place} ({findings[key].no_model})" for key, place in MAIN.items() if findings[key].no_model]
+    return [f"No model at all is better than EBER on {listed(beaten)}."] if beaten else []
 
 
 def _mechanism(verdicts: Mapping[str, Verdict]) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -18,9 +19,18 @@ from scipy import stats
 from eber.evaluation.metrics import find_metric
 from eber.evaluation.significance import Comparison
 from eber.evaluation.wording import LEVEL, format_interval, format_p, listed, p_with_sign
-from eber.experiments.agreement import agreements
 from eber.experiments.claims.claim import Finding, Verdict
-from eber.experiments.claims.evidence import Evidence, MissingEvidence, mean, shown
+from eber.experiments.claims.evidence import (
+    ALL_RIGHT,
+    ALL_WRONG,
+    RIGHT_WITH,
+    RIGHT_WITHOUT,
+    Evidence,
+    MissingEvidence,
+    mean,
+    shown,
+)
+from eber.methods import NO_MODEL
 from eber.runs.cell import PENALTY_WEIGHT
 
 EBER = "EBER"
@@ -37,9 +47,15 @@ def best(setting: str, metric: str) -> Judge:
     """Confirmed: significantly better than every other method.
 
     With a condition: ahead of all, but not of all significantly. Not confirmed: another method has the better mean.
+    That no model at all is better changes no verdict, since the paper says nothing of it, but is said.
     """
 
     def judge(evidence: Evidence) -> Finding:
+        finding, beaten = compared(evidence), _no_model(evidence, setting, metric)
+        remark = f"; no model at all is better ({beaten})" if beaten else ""
+        return replace(finding, evidence=finding.evidence + remark, no_model=beaten)
+
+    def compared(evidence: Evidence) -> Finding:
         quantity = find_metric(metric)
         own = evidence.by_seed(setting, EBER, metric)
         tests = evidence.against(setting, EBER, metric)
@@ -63,6 +79,17 @@ def best(setting: str, metric: str) -> Judge:
         return Finding(Verdict.CONFIRMED, ours, f"{seeds}; largest corrected p {p_with_sign(largest)}")
 
     return judge
+
+
+def _no_model(evidence: Evidence, setting: str, metric: str) -> str:
+    """What no model at all has and what EBER has, where the first is better; else empty."""
+    if NO_MODEL not in evidence.methods_with(setting, metric):
+        return ""
+    quantity = find_metric(metric)
+    floor, own = (mean(evidence.by_seed(setting, row, metric)) for row in (NO_MODEL, EBER))
+    if not quantity.is_better(floor, own):
+        return ""
+    return f"{quantity.in_words} {quantity.format(floor)} against {quantity.format(own)}"
 
 
 def significant(setting: str, metric: str, over: tuple[str, ...], not_over: tuple[str, ...] = ()) -> Judge:
@@ -117,22 +144,15 @@ def all_rows_to_one_environment(setting: str) -> Judge:
     """Confirmed: under every seed at least 99 % of the held-out rows are taken for one and the same environment."""
 
     def judge(evidence: Evidence) -> Finding:
-        seeds = evidence.results.seeds(EBER, setting)
-        if not seeds:
-            raise MissingEvidence(f"{EBER} in the setting {setting!r} has no finished seed")
-        shares, names = [], []
-        for seed in seeds:
-            arrays = evidence.results.arrays(EBER, seed, setting)
-            counts = Counter(arrays["assigned"].tolist())
-            environment, rows = counts.most_common(1)[0]
-            shares.append(rows / sum(counts.values()))
-            names.append(str(arrays["environments"][environment]))
+        by_seed = evidence.shares_taken(setting, EBER)
+        names = [max(taken, key=lambda name: taken[name]) for taken in by_seed.values()]
+        shares = [max(taken.values()) for taken in by_seed.values()]
         together = len(set(names)) == 1 and min(shares) >= 0.99
         favourite, times = Counter(names).most_common(1)[0]
         return Finding(
             Verdict.CONFIRMED if together else Verdict.NOT_CONFIRMED,
             f"{min(shares):.0%} to {max(shares):.0%} of the rows go to one environment",
-            f"{len(seeds)} seeds; most often {favourite} ({times} of {len(seeds)})",
+            f"{len(by_seed)} seeds; most often {favourite} ({times} of {len(by_seed)})",
         )
 
     return judge
@@ -142,17 +162,18 @@ def no_method_is_right_consistently(setting: str, where_eber_is: Literal["right"
     """Confirmed: where methods differ and EBER is right (or wrong), none is right on `CONSISTENTLY` of the rows."""
 
     def judge(evidence: Evidence) -> Finding:
-        found = agreements(evidence.results, setting)
-        if not found:
-            raise MissingEvidence(f"no seed of the setting {setting!r} is finished with all methods")
-        rows = [one.right_with_reference if where_eber_is == "right" else one.right_without_reference for one in found]
-        shares = {method: float(np.nanmean([one[method] for one in rows])) for method in rows[0]}
+        quantity = RIGHT_WITH if where_eber_is == "right" else RIGHT_WITHOUT
+        by_seed = {
+            method: evidence.by_seed(setting, method, quantity) for method in evidence.methods_with(setting, quantity)
+        }
+        all_right, all_wrong = (evidence.by_seed(setting, EBER, name) for name in (ALL_RIGHT, ALL_WRONG))
+        shares = {method: float(np.nanmean(list(values.values()))) for method, values in by_seed.items()}
         most = max(shares, key=lambda method: shares[method])
         return Finding(
             Verdict.CONFIRMED if shares[most] < CONSISTENTLY else Verdict.NOT_CONFIRMED,
             ", ".join(f"{method} {share:.2f}" for method, share in shares.items()),
-            f"{len(found)} seeds; all right on {np.mean([one.all_right for one in found]):.0%} of the rows, all wrong "
-            f"on {np.mean([one.all_wrong for one in found]):.0%}",
+            f"{len(all_right)} seeds; all right on {mean(all_right):.0%} of the rows, all wrong on "
+            f"{mean(all_wrong):.0%}",
         )
 
     return judge

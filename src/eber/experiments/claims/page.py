@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import cast
 
 from eber.experiments.claims.catalogue import all_claims
 from eber.experiments.claims.claim import Claim, Finding, Verdict
-from eber.experiments.claims.evidence import Evidence, MissingEvidence, read_evidence
+from eber.experiments.claims.evidence import Evidence, MissingEvidence
 from eber.experiments.claims.headline import headline, over_all_experiments
+from eber.experiments.claims.runs import RUNS_HEAD, runs_of
 
 HEAD = ("Claim of the paper", "Where", "Paper", "Ours", "Verdict", "Evidence")
 READ_THIS = (
     "EBER is this library's recipe unless a row says otherwise; docs/method.md has what it adds to the plain form. "
     "Verdicts follow rules that are stated in `src/eber/experiments/claims`; nothing on this page but the paper's own "
     "figures is typed by hand."
+)
+OF_RUNS = (
+    "What the claims above were held against; of seeds, the fewest and the most that a row of a run has. Claims that "
+    "no run is about were computed on the spot."
 )
 
 
@@ -29,24 +33,9 @@ class JudgedClaim:
     finding: Finding
 
 
-def judge_claims(folder: Path) -> list[JudgedClaim]:
-    """Hold every claim against the result folders below `folder`, one for each experiment.
-
-    Raises
-    ------
-    FileNotFoundError
-        Where there is no such folder.
-    """
-    if not folder.is_dir():
-        raise FileNotFoundError(
-            f"There is no folder {folder}; give the one that holds the results of eber reproduce all."
-        )
-    known: dict[str, Evidence | None] = {}
-    judged = []
-    for claim in all_claims():
-        if claim.experiment not in known:
-            known[claim.experiment] = read_evidence(folder, claim.experiment) if claim.experiment else None
-        judged.append(JudgedClaim(claim, _finding(claim, known[claim.experiment])))
+def judge_claims(evidence: Mapping[str, Evidence]) -> list[JudgedClaim]:
+    """Hold every claim against what is known of each experiment, by its name."""
+    judged = [JudgedClaim(claim, _finding(claim, evidence.get(claim.experiment))) for claim in all_claims()]
     verdicts = {one.claim.key: one.finding.verdict for one in judged}
     return [JudgedClaim(*over_all_experiments(verdicts)), *judged]
 
@@ -68,12 +57,12 @@ def counts(judged: Sequence[JudgedClaim]) -> str:
 
 
 def headline_of(judged: Sequence[JudgedClaim]) -> list[str]:
-    """What a replication says first, in sentences that follow from the verdicts."""
-    return headline({one.claim.key: one.finding.verdict for one in judged})
+    """What a replication says first, in sentences that follow from the findings."""
+    return headline({one.claim.key: one.finding for one in judged})
 
 
-def as_markdown(judged: Sequence[JudgedClaim]) -> str:
-    """The page: the headline, then a row for each claim."""
+def as_markdown(judged: Sequence[JudgedClaim], evidence: Mapping[str, Evidence]) -> str:
+    """The page: the headline, a row for each claim, and a row for each run that they were held against."""
     lines = [
         "# The paper, claim by claim",
         "",
@@ -83,27 +72,33 @@ def as_markdown(judged: Sequence[JudgedClaim]) -> str:
         "",
         READ_THIS,
         "",
-        f"| {' | '.join(HEAD)} |",
-        f"|{'---|' * len(HEAD)}",
+        *_table(HEAD, [_cells(one) for one in judged]),
     ]
-    for one in judged:
-        cells = (
-            one.claim.text,
-            one.claim.place,
-            one.claim.paper,
-            one.finding.ours,
-            one.finding.verdict,
-            one.finding.evidence,
-        )
-        texts = [_cell(text) for text in cells]
-        texts[4] = f"**{texts[4]}**"
-        lines.append(f"| {' | '.join(texts)} |")
+    if runs := runs_of(evidence):
+        lines += [
+            "",
+            "## The runs",
+            "",
+            OF_RUNS,
+            "",
+            *_table(RUNS_HEAD, [[as_text(text) for text in run] for run in runs]),
+        ]
     return "\n".join(lines) + "\n"
+
+
+def _cells(one: JudgedClaim) -> list[str]:
+    claim, finding = one.claim, one.finding
+    verdict = f"**{as_text(finding.verdict)}**"
+    return [*map(as_text, (claim.text, claim.place, claim.paper, finding.ours)), verdict, as_text(finding.evidence)]
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    return [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(f"| {' | '.join(row)} |" for row in rows)]
 
 
 _MARKED = str.maketrans({character: f"\\{character}" for character in "\\|*_`<>[]"})
 
 
-def _cell(text: str) -> str:
+def as_text(text: str) -> str:
     """A text in one cell of a Markdown table: one line, and no sign of it means anything."""
     return " ".join(text.split()).translate(_MARKED)

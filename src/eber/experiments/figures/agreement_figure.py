@@ -20,7 +20,7 @@ def agreement_figures(results: Results) -> Sequence[ReportFigure]:
     """One figure for each setting in which the reference method and another one have finished a common seed."""
     drawn = []
     for setting in results.experiment.settings:
-        found = agreements(results, setting)
+        found = list(agreements(results, setting).values())
         if found:
             drawn.append(draw_agreement(setting, results.experiment.reference_method, found))
     return drawn
@@ -49,7 +49,8 @@ def draw_agreement(setting: str, reference: str, found: Sequence[Agreement]) -> 
         right.set_title(f"Methods differ, {reference} wrong")
         figure.suptitle(f"Agreement between methods, {setting}", fontsize="medium")
         for axes in (middle, right):
-            axes.axhline(0.5, color=INK, linestyle="--", linewidth=1)
+            axes.axhline(0.5, color=INK, linestyle="--", linewidth=1, label="0.5")
+        right.legend(loc="upper right", fontsize="small")
     words = "; ".join(
         f"{method} {_mean(shares)} where {reference} is right, {_mean(without_reference[method])} where it is wrong"
         for method, shares in with_reference.items()

@@ -45,8 +45,11 @@ def draw_assignment(results: Results, setting: str) -> ReportFigure:
         axes = figure.subplots()
         for shift, colour, (label, shares) in zip((-0.2, 0.2), PALETTE, bars.items(), strict=False):
             places = np.arange(len(names)) + shift
-            drawn = axes.bar(places, shares.mean(axis=0), 0.38, color=colour, label=label)
-            axes.bar_label(drawn, fmt="%.2f", padding=3, fontsize="small")
+            axes.bar(places, shares.mean(axis=0), 0.38, color=colour, label=label)
+            for x, mean, highest in zip(places, shares.mean(axis=0), shares.max(axis=0), strict=True):
+                axes.annotate(  # above the dots
+                    f"{mean:.2f}", (x, highest), (0, 4), textcoords="offset points", ha="center", fontsize="small"
+                )
             if len(arrays) > 1:
                 axes.plot(np.tile(places, (len(arrays), 1)).ravel(), shares.ravel(), ".", color=INK, markersize=4)
         axes.set_xticks(range(len(names)), names)

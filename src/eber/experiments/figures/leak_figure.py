@@ -40,11 +40,11 @@ def draw_leak(results: Results, setting: str) -> ReportFigure:
             bars = axes.bar(places, right, 0.38, color=colour, label=f"{rows.sum()} {group} rows")
             axes.bar_label(bars, fmt="%.2f", padding=2, fontsize="small")
             words.append(f"{group}: " + ", ".join(f"{m} {value:.2f}" for m, value in zip(methods, right, strict=True)))
-        axes.axhline(0.5, color=INK, linestyle="--", linewidth=1)
+        axes.axhline(0.5, color=INK, linestyle="--", linewidth=1, label="0.5")
         axes.set_xticks(range(len(methods)), methods)
         axes.set(ylabel="accuracy", ylim=(0, 1.1), yticks=np.linspace(0, 1, 6))
         axes.set_title(f"Accuracy on leaked and on clean rows, {setting}")
-        axes.legend(loc="upper right", ncols=2)
+        axes.legend(loc="upper right", ncols=3)
     return ReportFigure(
         file_name(f"leak-{setting}"),
         figure,
@@ -84,11 +84,12 @@ def draw_neighbours(results: Results, setting: str) -> ReportFigure:
         colours = ["#9aa0a6"] * len(names) + [PALETTE[0], PALETTE[1]]
         bars = axes.bar(range(len(shares)), list(shares.values()), 0.6, color=colours)
         axes.bar_label(bars, fmt="%.2f", padding=4, fontsize="small")
-        axes.plot(np.full(len(assigned), len(shares) - 1), assigned, "o", color=INK, markersize=4)
-        axes.axhline(0.5, color=INK, linestyle="--", linewidth=1)
+        axes.plot(np.full(len(assigned), len(shares) - 1), assigned, "o", color=INK, markersize=4, label="seeds")
+        axes.axhline(0.5, color=INK, linestyle="--", linewidth=1, label="0.5")
         axes.set_xticks(range(len(shares)), list(shares))
         axes.set(ylabel="share with the same label", ylim=(0, 1))
         axes.set_title(f"Nearest training sample, {setting}")
+        axes.legend(loc="upper right", ncols=2)
     assignment = ", ".join(f"{name} {share:.0%}" for name, share in zip(names, taken, strict=True))
     return ReportFigure(
         file_name(f"neighbours-{setting}"),

@@ -98,6 +98,7 @@ def label_probability_figure(oracle: ParametricOracle, predictors: Mapping[str, 
         lines.set(xlabel=r"branch cue $x_3$, at the phase $\phi_0$", ylabel=r"$p(y=1\mid x)$", ylim=(-0.02, 1.02))
         lines.margins(x=0)
         lines.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(rules))
+        figure.suptitle("Probability of the label along the branch cue", fontsize="medium")
 
         plane = _rows(p, *(side.ravel() for side in np.meshgrid(cue, phase)))
         panels: list[Axes] = []
@@ -147,6 +148,7 @@ def environment_probability_figure(oracle: ParametricOracle, predict_environment
         panels[0].set_yticks(shown, [f"{oracle.centres[order[j]]:.2f}" for j in shown])
         panels[0].set_ylabel("environment, by its centre $m_j$")
         figure.colorbar(image, ax=panels)
+        figure.suptitle("Probability of each training environment along the branch cue", fontsize="medium")
     return figure
 
 
