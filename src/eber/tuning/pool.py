@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any, Self
@@ -10,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, _fit_context, clone
+from sklearn.base import _fit_context, clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import Interval
@@ -18,9 +17,9 @@ from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eber.estimators import EBERClassifier
-from eber.estimators.log_probabilities import LogProbabilitiesMixin
 from eber.tuning.left_out import SMALLEST
 from eber.tuning.search import LENIENT, MAX_FOLDS, EnvironmentSearch, checked_table
+from eber.tuning.tuned_classifier import TunedClassifierMixin
 
 EQUAL_ENVIRONMENTS = 0.1
 """Weights are shrunk to equal ones as if so many further environments had been explained by all methods alike. Of 0.001
@@ -85,7 +84,7 @@ def left_out_weights(
     return pool_weights(p_of_label[known], environments[known], row_weights=of_known)  # from (n, J)
 
 
-class EnvironmentPool(LogProbabilitiesMixin, ClassifierMixin, _BaseComposition):
+class EnvironmentPool(TunedClassifierMixin, _BaseComposition):
     """p(y|x) = sum_j w_j p_j(y|x) over tuned methods j.
 
     Each method is tuned by `EnvironmentSearch`; what its fits say about rows whose environment they have not seen gives
@@ -193,33 +192,6 @@ class EnvironmentPool(LogProbabilitiesMixin, ClassifierMixin, _BaseComposition):
         weighted = [w * search.predict_proba(X) for w, search in zip(self.weights_, self.searches_, strict=True)]
         pooled: NDArray[np.float64] = np.sum(weighted, axis=0)
         return pooled
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row."""
-        proba = self.predict_proba(X)
-        predicted: NDArray[Any] = self.classes_[proba.argmax(1)]
-        return predicted
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a folder: arrays as safetensors, the rest as JSON. Nothing is pickled.
-
-        Kinds that have no such form (pipelines, other people's classifiers) are refused.
-        """
-        from eber.tuning.persistence import save_tuned  # which imports this module
-
-        check_is_fitted(self)
-        save_tuned(self, path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what `save` wrote. No code from the folder is run.
-
-        What it answers is what it answered; scikit-learn's models in it have become arrays.
-        """
-        from eber.tuning.persistence import load_tuned  # which imports this module
-
-        loaded: Self = load_tuned(cls, path)
-        return loaded
 
     def explain_weights(self) -> pd.DataFrame:
         """Who weighs what: weight, mean NLL in left-out environments and the settings that were kept, by method."""

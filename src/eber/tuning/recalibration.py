@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import copy
-import os
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, _fit_context, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, _fit_context, clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
@@ -19,9 +18,10 @@ from eber.tuning.calibration import estimate_calibration
 from eber.tuning.few_labels import Array, EnvironmentGain, learn_labels, said
 from eber.tuning.pool import EnvironmentPool
 from eber.tuning.search import EnvironmentSearch, checked_table
+from eber.tuning.tuned_classifier import TunedClassifierMixin
 
 
-class RecalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class RecalibratedClassifier(TunedClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """A classifier whose slope and intercepts may differ from environment to environment.
 
     p'(y|x) = softmax(s log p(y|x) + b); the distribution of s and b over environments is estimated by leaving training
@@ -105,12 +105,6 @@ class RecalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         inner = self.estimator_.estimators_[0] if isinstance(self.estimator_, EnvironmentSearch) else None
         return said(inner if isinstance(inner, EBERClassifier) else self.estimator_, X)
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row."""
-        proba = self.predict_proba(X)
-        predicted: NDArray[Any] = self.classes_[proba.argmax(1)]
-        return predicted
-
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Where the probabilities of a new environment lie, with probability `level`: two arrays (n, K), low and high.
 
@@ -131,21 +125,6 @@ class RecalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         index = np.asarray(index_of(y, self.classes_, len(proba), "y", "class"))
         adapted.calibration_, adapted.environment_gain_ = learn_labels(self.calibration_, proba, index, deviations)
         return adapted
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a folder, as `EnvironmentPool.save` does."""
-        from eber.tuning.persistence import save_tuned  # which imports this module
-
-        check_is_fitted(self)
-        save_tuned(self, path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what `save` wrote. No code from the folder is run."""
-        from eber.tuning.persistence import load_tuned  # which imports this module
-
-        loaded: Self = load_tuned(cls, path)
-        return loaded
 
 
 def checked_level(level: float) -> float:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Sequence
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, _fit_context, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, _fit_context, clone
 from sklearn.utils import Tags, get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
@@ -19,11 +18,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from eber.datasets.base import MultiEnvironmentData
 from eber.estimators import EBERClassifier
 from eber.estimators.base import EnvironmentClassifier
-from eber.estimators.log_probabilities import LogProbabilitiesMixin
 from eber.estimators.rows import checked_weights
 from eber.tuning.choosing import Choice, choose
 from eber.tuning.grids import Candidate, default_candidates
 from eber.tuning.left_out import LEAVE_ENVIRONMENTS_OUT, choose_folds, fit_left_out, fit_sound
+from eber.tuning.tuned_classifier import TunedClassifierMixin
 
 MAX_FOLDS = 4
 """Folds of whole environments that a search takes by default: more cost more, and four tell settings apart."""
@@ -36,7 +35,7 @@ LENIENT: dict[str, Any] = {"dtype": None, "ensure_all_finite": False, "accept_sp
 """How rows are looked at: what the columns hold is for the fits to judge."""
 
 
-class EnvironmentSearch(LogProbabilitiesMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class EnvironmentSearch(TunedClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Settings chosen by how well they predict in training environments that the fit has not seen.
 
     Every candidate is fitted without some environments and judged by its NLL in them, each environment counting once.
@@ -192,33 +191,6 @@ class EnvironmentSearch(LogProbabilitiesMixin, MetaEstimatorMixin, ClassifierMix
         validate_data(self, X, reset=False, **LENIENT)
         mean: NDArray[np.float64] = np.mean([fitted.predict_proba(X) for fitted in self.estimators_], 0)
         return mean
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row."""
-        proba = self.predict_proba(X)
-        predicted: NDArray[Any] = self.classes_[proba.argmax(1)]
-        return predicted
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a folder: arrays as safetensors, the rest as JSON. Nothing is pickled.
-
-        Kinds that have no such form (pipelines, other people's classifiers) are refused.
-        """
-        from eber.tuning.persistence import save_tuned  # which imports this module
-
-        check_is_fitted(self)
-        save_tuned(self, path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what `save` wrote. No code from the folder is run.
-
-        What it answers is what it answered; scikit-learn's models in it have become arrays.
-        """
-        from eber.tuning.persistence import load_tuned  # which imports this module
-
-        loaded: Self = load_tuned(cls, path)
-        return loaded
 
 
 def checked_table(
