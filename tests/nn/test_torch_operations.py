@@ -17,7 +17,7 @@ from eber import EBERClassifier
 from eber.datasets.parametric import ParametricParameters, draw
 from eber.nn import context_blocks, stacked_layers, torch_operations
 from eber.nn.torch_operations import add_relu, add_then_relu, masked_gradient, operation, threshold_backward
-from eber.objectives.fused import mixture, networks
+from eber.objectives.fused import exact_mixture, networks
 
 SPECIAL = torch.tensor([0.0, -0.0, 1.0, -1.0, float("inf"), -float("inf"), float("nan"), 1e-40])
 
@@ -66,7 +66,7 @@ REPLACED = (
     (stacked_layers, "threshold_backward", "masked_gradient"),
     (networks, "sigmoid_backward", "gradient_through_sigmoid"),
     (networks, "log_softmax_backward", "gradient_through_log_softmax"),
-    (mixture, "softmax_backward", "gradient_through_softmax"),
+    (exact_mixture, "softmax_backward", "gradient_through_softmax"),
 )
 
 

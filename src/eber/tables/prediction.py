@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from eber.io.files import leaving_no_empty_folder, replacing, sole_writer
 from eber.io.spreadsheet_text import escape_formulas
 from eber.io.text import count
 from eber.tables.columns import find_limits
-from eber.tables.files import PARQUET_SUFFIXES, TableFile, open_table, unique_names
+from eber.tables.files import BATCH_ROWS, PARQUET_SUFFIXES, TableFile, open_table, unique_names
 from eber.tables.frames import frame_like, is_path
 from eber.tables.model_folder import TableModel
 from eber.tables.new_environment import LEVEL, interval, interval_columns, recalibrated
@@ -36,8 +36,9 @@ from eber.tuning.recalibration import checked_level
 
 SUFFIXES = (".csv", *PARQUET_SUFFIXES)
 """Of files that predictions are written to."""
-PREDICTED_ROWS = 1 << 17
-"""At a time, of a narrow table: what is looked up and checked for every batch is spread over many rows."""
+NUMBERS_ROWS = 1 << 17
+"""At a time, where nothing but numbers is read: what is looked up and checked for every batch is spread over many rows.
+Texts may be long, so that fewer rows of them are read."""
 SECTION_ROWS = 1_000_000
 """Of a large file that are predicted as if they were a file: another process can do them to the last bit alike."""
 MAX_VALUES = 4_000_000
@@ -132,7 +133,7 @@ def predict_interval(
     require_columns(file, names)
     parts = []
     with one_thread():
-        for rows in file.batches(names, _batch_rows(model.classifier, len(names))):
+        for rows in file.batches(names, _batch_rows(model, names)):
             X = model.preprocessing.transform(decode(rows, file, model.schema, report.rows))
             parts.append(interval(model.calibration, *said(model.classifier, X), level))
             report.rows += len(X)
@@ -231,7 +232,7 @@ def _predict_batches(
 
     def batches() -> Iterator[Any]:
         unlike = report.unlike = UnlikeTraining(model.preprocessing)
-        columns, rows = [*dict.fromkeys([*names, *copied])], _batch_rows(model.classifier, len(names))
+        columns, rows = [*dict.fromkeys([*names, *copied])], _batch_rows(model, [*names, *copied])
         for section in file.sections(SECTION_ROWS):
             for table in section.batches(columns, rows):
                 X = _features(model, file, table, report, unlike, first_row)
@@ -269,10 +270,12 @@ def say_intervals(model: TableModel, level: float) -> str:
     )
 
 
-def _batch_rows(classifier: Any, n_columns: int) -> int:
-    """Rows at a time: fewer where there are many columns, or one for each of very many environments."""
-    n_environments = len(classifier.environments_) if isinstance(classifier, EBERClassifier) else 1
-    return max(min(PREDICTED_ROWS, MAX_VALUES // max(n_environments, n_columns)), 1)
+def _batch_rows(model: TableModel, read: Sequence[str]) -> int:
+    """Rows at a time: fewer where there are many columns or texts, or a column for each of very many environments."""
+    numbers = {feature.name for feature in model.schema.features if feature.kind == "numeric"}
+    most = NUMBERS_ROWS if numbers.issuperset(read) else BATCH_ROWS
+    n_environments = len(model.classifier.environments_) if isinstance(model.classifier, EBERClassifier) else 1
+    return max(min(most, MAX_VALUES // max(n_environments, len(read))), 1)
 
 
 def _answers(model: TableModel, X: NDArray[np.float64], copied: dict[str, Any], level: float) -> Any:
