@@ -87,9 +87,10 @@ def test_all_rows_to_one_environment(assigned: list[int], verdict: Verdict, monk
 def test_agreement_is_judged_where_eber_is_right_and_where_it_is_wrong(
     where: str, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """ERM is right wherever EBER is wrong, and never where it is right."""
-    keep_arrays(monkeypatch, {"EBER": {"correct": rights("1100")}, "ERM": {"correct": rights("0011")}})
-    made_up = evidence("quasar", {("latitude", method, "nll"): around(0.3) for method in ("EBER", "ERM")})
+    """ERM is right wherever EBER is wrong, and never where it is right; the others on half of both."""
+    correct = dict.fromkeys(paper_methods(), "1010") | {"EBER": "1100", "ERM": "0011"}
+    keep_arrays(monkeypatch, {method: {"correct": rights(row)} for method, row in correct.items()})
+    made_up = evidence("quasar", {("latitude", method, "nll"): around(0.3) for method in correct})
     judge = judges.no_method_is_right_consistently("latitude", "wrong" if where == "wrong" else "right")
     assert judge(made_up).verdict is verdict
 

@@ -14,7 +14,7 @@ import pytest
 
 from eber.experiments.claims import catalogue, gathering, page
 from eber.experiments.claims.claim import Claim
-from eber.experiments.claims.evidence import Evidence
+from eber.experiments.claims.evidence import ALL_RIGHT, Evidence
 from eber.experiments.claims.gathering import gather
 from eber.experiments.claims.headline import MAIN, SETTINGS
 from eber.experiments.claims.kept import (
@@ -75,6 +75,32 @@ def test_runs_are_kept_one_after_the_other(monkeypatch: pytest.MonkeyPatch, tmp_
     assert gather(tmp_path, kept)["quasar"] == both
     assert evidence_file(kept, "quasar").read_bytes() == before, "the same run leaves the same file"
     assert gather(None, kept) == {"quasar": both}, "no results are needed"
+
+
+def test_rows_of_one_setting_are_kept_run_by_run(tmp_path: Path) -> None:
+    """A run of other rows adds them, one of the same rows replaces them, and one of other parameters starts anew."""
+    keep(evidence("quasar", LATITUDE), tmp_path)
+    keep(evidence("quasar", {("latitude", "EBER lambda_env=0", "nll"): [0.3, 0.31]}), tmp_path)
+    keep(evidence("quasar", {("latitude", "ERM", "nll"): [0.4, 0.41, 0.42]}), tmp_path)
+    kept = read_kept(tmp_path, "quasar")
+    assert kept is not None
+    assert kept.by_seed("latitude", "EBER lambda_env=0", "nll") == {0: 0.3, 1: 0.31}
+    assert kept.by_seed("latitude", "ERM", "nll") == {0: 0.4, 1: 0.41, 2: 0.42}
+    assert kept.by_seed("latitude", "IRM", "nll") == evidence("quasar", LATITUDE).by_seed("latitude", "IRM", "nll")
+    other = results("quasar", {("latitude", "ERM", "nll"): [0.5, 0.6]})
+    keep(measure(replace(other, run={**other.run, "overrides": {"epochs": 3}}), "2026-01-31"), tmp_path)
+    anew = read_kept(tmp_path, "quasar")
+    assert anew is not None
+    assert list(anew.settings["latitude"].series) == [("ERM", "main", "nll")]
+
+
+def test_agreement_is_that_of_all_methods_of_the_paper(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run of some of them would call rows right by all that the others are wrong on."""
+    correct = {"EBER": "1100", "ERM": "0011", "IRM": "0111", "V-REx": "1111", "Fishr": "1000"}
+    keep_arrays(monkeypatch, {method: {"correct": rights(row)} for method, row in correct.items()})
+    whole, part = dict(LATITUDE), table("latitude", "nll", EBER=0.2, ERM=0.5)
+    assert ("EBER", "main", ALL_RIGHT) in evidence("quasar", whole).settings["latitude"].series
+    assert ("EBER", "main", ALL_RIGHT) not in evidence("quasar", part).settings["latitude"].series
 
 
 def test_without_a_place_to_keep_it_nothing_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

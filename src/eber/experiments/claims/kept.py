@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ ADVICE = (
     "`eber reproduce` again."
 )
 _DESCRIPTION = ("version", "date", "parameters", "data")
+_SAME_COMPUTATION = ("version", "parameters", "data")
 _PAIR = re.compile(r"(\d{1,9}):(nan|-?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|inf))")
 
 
@@ -31,9 +33,13 @@ def evidence_file(folder: Path, experiment: str) -> Path:
 
 
 def keep(evidence: Evidence, folder: Path) -> None:
-    """Write evidence to its file; settings that are kept already and are not in it stay."""
+    """Write evidence to its file; settings that are kept already and are not in it stay, and so do the rows of a
+    setting that was run again in the same way.
+    """
     earlier = read_kept(folder, evidence.experiment)
-    settings = {**(earlier.settings if earlier else {}), **evidence.settings}
+    settings = dict(earlier.settings) if earlier else {}
+    for setting, measured in evidence.settings.items():
+        settings[setting] = _joined(settings.get(setting), measured)
     declared = find_experiment(evidence.experiment).settings
     content = {
         "experiment": evidence.experiment,
@@ -65,6 +71,13 @@ def read_kept(folder: Path, experiment: str) -> Evidence | None:
         return Evidence(experiment, {name: _from_json(one) for name, one in content["settings"].items()})
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise EvidenceFileError(f"{path} is not evidence as it is kept here: {error}. {ADVICE}") from error
+
+
+def _joined(earlier: Measured | None, measured: Measured) -> Measured:
+    """What a run measured, beside rows of earlier runs of the same version, parameters and data that it has not."""
+    if earlier is None or any(getattr(earlier, name) != getattr(measured, name) for name in _SAME_COMPUTATION):
+        return measured
+    return replace(measured, series={**earlier.series, **measured.series})
 
 
 def _as_json(measured: Measured) -> dict[str, Any]:

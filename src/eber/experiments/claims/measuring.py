@@ -102,8 +102,10 @@ def _assignments(results: Results, setting: str) -> Iterator[tuple[Row, int, flo
 
 
 def _agreement(results: Results, setting: str) -> Iterator[tuple[Row, int, float]]:
-    """Where methods agree, and who is right where they differ."""
+    """Where methods agree, and who is right where they differ; nothing where one of the paper's methods was not run."""
     reference = results.experiment.reference_method
+    if not all(results.seeds(method, setting) for method in results.experiment.methods):
+        return
     for seed, one in agreements(results, setting).items():
         yield (reference, MAIN, ALL_RIGHT), seed, one.all_right
         yield (reference, MAIN, ALL_WRONG), seed, one.all_wrong
