@@ -100,7 +100,7 @@ def test_a_missing_run_is_named_with_its_command() -> None:
 
 def all_main(verdict: Verdict, **others: Verdict) -> dict[str, Verdict]:
     keys = {claim.key for claim in catalogue.all_claims()}
-    assert set(headline.MAIN) | set(headline.SETTINGS) < keys
+    assert set(headline.MAIN) | set(headline.SETTINGS) | set(headline.PLAIN) < keys
     return {**dict.fromkeys(keys, Verdict.MISSING), **dict.fromkeys(headline.MAIN, verdict), **others}
 
 
@@ -117,6 +117,20 @@ def test_the_claim_over_all_experiments_follows_from_each(verdicts: dict[str, Ve
     assert headline.over_all_experiments(verdicts)[1].verdict is overall
 
 
+@pytest.mark.parametrize(
+    ("behind", "verdict"),
+    [((), Verdict.CONFIRMED), (("d=1000",), Verdict.CONDITIONAL), (("d=1000", "d=100"), Verdict.NOT_CONFIRMED)],
+)
+def test_best_overall_in_the_sensitivity_settings_bears_one_exception(
+    behind: tuple[str, ...], verdict: Verdict
+) -> None:
+    settings = dict.fromkeys(headline.SETTINGS, Verdict.CONFIRMED)
+    settings |= {f"parametric-{setting}-nll": Verdict.NOT_CONFIRMED for setting in behind}
+    _, found = headline.over_all_settings(all_main(Verdict.CONFIRMED, **settings))
+    assert found.verdict is verdict
+    assert all(setting in found.evidence for setting in behind)
+
+
 def test_the_headline_says_where_it_is_best_ahead_and_behind() -> None:
     verdicts = all_main(
         Verdict.CONFIRMED,
@@ -130,7 +144,14 @@ def test_the_headline_says_where_it_is_best_ahead_and_behind() -> None:
     )
     findings = {key: Finding(verdict, "") for key, verdict in verdicts.items()}
     findings["microbiome-nll"] = Finding(Verdict.CONFIRMED, "", "", "NLL 0.677 against 0.754")
-    first, floor, second, third, last = headline.headline(findings)
+    findings["microbiome-substantial"] = Finding(Verdict.CONDITIONAL, "0.233 over Fishr; the paper's 0.599 over Fishr")
+    findings["microbiome-plain-nll"] = Finding(Verdict.NOT_CONFIRMED, "")
+    first, plain, lead, floor, second, third, last = headline.headline(findings)
+    assert plain.startswith("In the paper's plain form")
+    assert plain.endswith("EBER is behind another method on the microbiome.")
+    assert lead == (
+        "Its lead is less than half of the paper's on the microbiome (0.233 over Fishr; the paper's 0.599 over Fishr)."
+    )
     assert floor == "No model at all is better than EBER on the microbiome (NLL 0.677 against 0.754)."
     assert first == (
         "In the metric that the paper tests, EBER is significantly better than every other method on the parametric "
