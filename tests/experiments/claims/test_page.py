@@ -150,13 +150,14 @@ def test_the_headline_says_where_it_is_best_ahead_and_behind() -> None:
     assert plain.startswith("In the paper's plain form")
     assert plain.endswith("EBER is behind another method on the microbiome.")
     assert lead == (
-        "Its lead is less than half of the paper's on the microbiome (0.233 over Fishr; the paper's 0.599 over Fishr)."
+        "The recipe's lead is less than half of the paper's on the microbiome "
+        "(0.233 over Fishr; the paper's 0.599 over Fishr)."
     )
     assert floor == "No model at all is better than EBER on the microbiome (NLL 0.677 against 0.754)."
     assert first == (
-        "In the metric that the paper tests, EBER is significantly better than every other method on the parametric "
-        "simulation, the microbiome and sepsis; it is ahead, but not of all significantly, on quasars; it is behind "
-        "another method on Colored MNIST."
+        "With this library's recipe, in the metric that the paper tests, EBER is significantly better than every other "
+        "method on the parametric simulation, the microbiome and sepsis; it is ahead, but not of all significantly, on "
+        "quasars; it is behind another method on Colored MNIST."
     )
     assert second.endswith("EBER is behind another method on d=1000.")
     assert third == "Theorem 1 holds and Algorithm 1 read to the letter does not maximise a lower bound."
@@ -179,7 +180,9 @@ def test_markdown_is_one_table_in_which_texts_are_texts() -> None:
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert {len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) for row in rows} == {len(page.HEAD) + 1}
     assert rows[2].startswith(r"| a\|b \*c\* \<script\> | p. 1 | \`x\` | \[link\](x) | **cannot be tested** | e\_1")
-    assert text.startswith("# The paper, claim by claim\n\nIn the metric that the paper tests, EBER is")
+    assert text.startswith(
+        "# The paper, claim by claim\n\n- With this library's recipe, in the metric that the paper tests, EBER is"
+    )
 
 
 @pytest.mark.usefixtures("only_quick")

@@ -28,7 +28,7 @@ def headline(findings: Mapping[str, Finding]) -> list[str]:
     """A few sentences."""
     verdicts = {key: finding.verdict for key, finding in findings.items()}
     return [
-        *_best_of_all("In the metric that the paper tests", MAIN, verdicts),
+        *_best_of_all("With this library's recipe, in the metric that the paper tests", MAIN, verdicts),
         *_best_of_all("In the paper's plain form, without what this library adds", PLAIN, verdicts),
         *_small_leads(findings),
         *_no_model(findings),
@@ -127,7 +127,7 @@ def _small_leads(findings: Mapping[str, Finding]) -> list[str]:
         and (finding := findings.get(f"{key.rsplit('-', 1)[0]}-substantial"))
         and finding.verdict in (Verdict.CONDITIONAL, Verdict.NOT_CONFIRMED)
     ]
-    return [f"Its lead is less than half of the paper's on {listed(small)}."] if small else []
+    return [f"The recipe's lead is less than half of the paper's on {listed(small)}."] if small else []
 
 
 def _mechanism(verdicts: Mapping[str, Verdict]) -> list[str]:

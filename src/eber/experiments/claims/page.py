@@ -69,7 +69,7 @@ def as_markdown(judged: Sequence[JudgedClaim], evidence: Mapping[str, Evidence])
     lines = [
         "# The paper, claim by claim",
         "",
-        *headline_of(judged),
+        *(f"- {sentence}" for sentence in headline_of(judged)),
         "",
         counts(judged),
         "",
