@@ -72,6 +72,14 @@ def test_the_figure_tells_its_numbers_and_survives_empty_shares() -> None:
     assert height_of(right.patches[0]) == 0.75
 
 
+def test_the_picture_says_what_its_dots_are() -> None:
+    """A PNG is read without its caption."""
+    two_seeds = [Agreement(0.5, 0.1, {"ERM": share}, {"ERM": share}) for share in (0.2, 0.4)]
+    figure = draw_agreement("baseline", "EBER", two_seeds).figure
+    legends = [axes.get_legend() for axes in figure.axes]
+    assert {text.get_text() for legend in legends if legend for text in legend.get_texts()} == {"seeds", "0.5"}
+
+
 def test_a_seed_without_such_rows_does_not_hide_the_others() -> None:
     first = Agreement(0.5, 0.2, {"ERM": 0.25}, {"ERM": math.nan})
     second = Agreement(0.5, 0.2, {"ERM": math.nan}, {"ERM": math.nan})

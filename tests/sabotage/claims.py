@@ -49,7 +49,7 @@ SABOTAGES = (
         broken="The abstract's claim holds although EBER is behind somewhere.",
         test=f"{PAGE}::test_the_claim_over_all_experiments_follows_from_each",
         file="experiments/claims/headline.py",
-        before="    if behind:\n        verdict = Verdict.NOT_CONFIRMED\n    elif missing:",
+        before="    if len(behind) > all_but:\n        verdict = Verdict.NOT_CONFIRMED\n    elif missing:",
         after="    if missing:",
     ),
     Sabotage(
@@ -65,6 +65,20 @@ SABOTAGES = (
         file="experiments/claims/judges.py",
         before="if quantity.is_better(score, mean(own))]",
         after="if math.isnan(score)]",
+    ),
+    Sabotage(
+        broken="Any lead is called substantial.",
+        test=f"{JUDGES}::test_an_improvement_is_substantial_where_it_is_half_of_the_papers",
+        file="experiments/claims/judges.py",
+        before="if lead >= 0.5 * there else",
+        after="if lead > MEANINGFUL else",
+    ),
+    Sabotage(
+        broken="The plain form's claim is judged by the scores of the recipe.",
+        test=f"{JUDGES}::test_the_plain_form_is_judged_in_the_place_of_eber",
+        file="experiments/claims/judges.py",
+        before="own = evidence.by_seed(setting, row, metric)",
+        after="own = evidence.by_seed(setting, EBER, metric)",
     ),
     Sabotage(
         broken="Shares of a joint fit are printed as times of the methods.",

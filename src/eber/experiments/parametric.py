@@ -61,6 +61,7 @@ LONG = "50 epochs"
 PLAIN = "EBER in the paper's plain form"
 PLAIN_ALGORITHM, PLAIN_DECOMPOSED = f"{PLAIN} as Algorithm 1", f"{PLAIN} decomposed"
 PLAIN_RELU = f"{PLAIN} with one more ReLU layer"
+PLAIN_ORACLE = f"{PLAIN} with oracle weights"
 ONE_MORE_LAYER = {"hidden_dims": (16, 32)}
 """The paper's extractor with a ReLU layer more than its text has."""
 PIECES = {"column_pieces": 16}
@@ -80,6 +81,7 @@ VARIANTS: dict[str, Callable[[ParametricOracle], dict[str, Any]]] = {
     PLAIN_ALGORITHM: lambda oracle: {**PAPER_FORM, "objective": "algorithm"},
     PLAIN_DECOMPOSED: lambda oracle: {**PAPER_FORM, "objective": "decomposed"},
     PLAIN_RELU: lambda oracle: {**PAPER_FORM, **ONE_MORE_LAYER},
+    PLAIN_ORACLE: lambda oracle: {**PAPER_FORM, **oracle_weights(oracle)},
     "EBER with columns in pieces": lambda oracle: dict(PIECES),
 }
 """EBER with something replaced: the paper's variants that need a fit of their own, then our own ablations."""

@@ -55,7 +55,8 @@ def test_the_page_is_the_same_from_results_and_from_what_was_kept(
     keep(measured, tmp_path)
     kept = read_kept(tmp_path, "quasar")
     assert kept == measured
-    claims = [claim for claim in claims_of("quasar") if claim.key != "quasar-environment-loss"]
+    not_made_up = ("environment-loss", "plain", "longitude")
+    claims = [claim for claim in claims_of("quasar") if not any(word in claim.key for word in not_made_up)]
     assert len(claims) > 6
     for claim in claims:
         assert claim.judge(kept) == claim.judge(measured)

@@ -7,6 +7,8 @@ from typing import cast
 
 import pytest
 
+from eber.datasets.motivating import MotivatingExample
+from eber.estimators import EBERClassifier
 from eber.experiments.claims import measured
 from eber.experiments.claims.claim import Verdict
 from eber.experiments.claims.evidence import Evidence
@@ -28,6 +30,23 @@ def test_algorithm_1_to_the_letter_is_no_lower_bound() -> None:
     assert literal[0] < 0 < 100 < literal[-1]
     assert max(stratified) < 0
     assert measured.algorithm_1_maximises_a_lower_bound(NONE).verdict is Verdict.NOT_CONFIRMED
+
+
+def test_the_objective_is_a_lower_bound() -> None:
+    assert measured.objective_is_a_lower_bound(NONE).verdict is Verdict.CONFIRMED
+
+
+def test_the_environments_of_proposition_2_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two would not."""
+    assert measured.so_many_environments_suffice(NONE).verdict is Verdict.CONFIRMED
+    monkeypatch.setattr(MotivatingExample, "sufficient_environments", lambda *_: 2)
+    assert measured.so_many_environments_suffice(NONE).verdict is Verdict.NOT_CONFIRMED
+
+
+@pytest.mark.parametrize(("eber", "verdict"), [(2.0, Verdict.CONFIRMED), (1.1, Verdict.NOT_CONFIRMED)])
+def test_eber_costs_more_than_erm(eber: float, verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measured, "_seconds", lambda p, kind: eber if kind is EBERClassifier else 1.0)
+    assert measured.eber_costs_more(NONE).verdict is verdict
 
 
 @pytest.mark.parametrize(

@@ -103,12 +103,15 @@ class Evidence:
         return found
 
     def against(self, setting: str, reference: str, metric: str) -> Mapping[str, Comparison]:
-        """The reference against every other method of the paper's table, paired by seed and corrected over them.
+        """The reference, EBER or a row that stands for it, against every other method of the paper's table.
+
+        Paired by seed, and corrected over them.
 
         Methods that a run added are no part of it: the paper claims nothing of them.
         """
-        methods = find_experiment(self.experiment).methods
-        scores = {method: self.by_seed(setting, method, metric) for method in methods}
+        experiment = find_experiment(self.experiment)
+        others = [method for method in experiment.methods if method != experiment.reference_method]
+        scores = {method: self.by_seed(setting, method, metric) for method in (reference, *others)}
         return compare_with_reference(scores, reference, higher_is_better=bool(find_metric(metric).higher_is_better))
 
     def _series(self, setting: str) -> Mapping[Row, Mapping[int, float]]:

@@ -32,6 +32,7 @@ from eber.experiments.claims.evidence import (
 )
 from eber.methods import NO_MODEL
 from eber.runs.cell import PENALTY_WEIGHT
+from eber.runs.spec import PaperTable
 
 EBER = "EBER"
 CONSISTENTLY = 0.9
@@ -43,22 +44,22 @@ MEANINGFUL = 0.01
 Judge = Callable[[Evidence], Finding]
 
 
-def best(setting: str, metric: str) -> Judge:
-    """Confirmed: significantly better than every other method.
+def best(setting: str, metric: str, row: str = EBER) -> Judge:
+    """Confirmed: EBER, or the row that stands for it, is significantly better than every other method.
 
     With a condition: ahead of all, but not of all significantly. Not confirmed: another method has the better mean.
     That no model at all is better changes no verdict, since the paper says nothing of it, but is said.
     """
 
     def judge(evidence: Evidence) -> Finding:
-        finding, beaten = compared(evidence), _no_model(evidence, setting, metric)
+        finding, beaten = compared(evidence), _no_model(evidence, setting, metric, row)
         remark = f"; no model at all is better ({beaten})" if beaten else ""
         return replace(finding, evidence=finding.evidence + remark, no_model=beaten)
 
     def compared(evidence: Evidence) -> Finding:
         quantity = find_metric(metric)
-        own = evidence.by_seed(setting, EBER, metric)
-        tests = evidence.against(setting, EBER, metric)
+        own = evidence.by_seed(setting, row, metric)
+        tests = evidence.against(setting, row, metric)
         others = {name: mean(evidence.by_seed(setting, name, metric)) for name in tests}
         rival = min(others, key=lambda name: others[name] * (-1 if quantity.higher_is_better else 1))
         ours = f"{shown(own, metric)}; {rival} {shown(evidence.by_seed(setting, rival, metric), metric)}"
@@ -81,12 +82,35 @@ def best(setting: str, metric: str) -> Judge:
     return judge
 
 
-def _no_model(evidence: Evidence, setting: str, metric: str) -> str:
+def substantial(table: PaperTable, setting: str, metric: str, over: tuple[str, ...]) -> Judge:
+    """Confirmed: EBER is ahead of the best of these methods by at least half of what the paper prints.
+
+    With a condition: by less than that, but more than `MEANINGFUL`. Not confirmed: by no more than that, or behind.
+    """
+
+    def judge(evidence: Evidence) -> Finding:
+        sign = 1 if find_metric(metric).higher_is_better else -1
+        scores = {name: sign * mean(evidence.by_seed(setting, name, metric)) for name in (EBER, *over)}
+        printed = {name: sign * table.rows[name][metric][0] for name in (EBER, *over)}
+        (lead, rival), (there, rival_there) = (
+            min((found[EBER] - found[name], name) for name in over) for found in (scores, printed)
+        )
+        verdict = Verdict.CONFIRMED if lead >= 0.5 * there else Verdict.CONDITIONAL
+        return Finding(
+            verdict if lead > MEANINGFUL else Verdict.NOT_CONFIRMED,
+            f"{lead:.3f} over {rival}; the paper's {there:.3f} over {rival_there}",
+            f"{len(evidence.by_seed(setting, EBER, metric))} seeds; at least half of the paper's lead is asked for",
+        )
+
+    return judge
+
+
+def _no_model(evidence: Evidence, setting: str, metric: str, own_row: str) -> str:
     """What no model at all has and what EBER has, where the first is better; else empty."""
     if NO_MODEL not in evidence.methods_with(setting, metric):
         return ""
     quantity = find_metric(metric)
-    floor, own = (mean(evidence.by_seed(setting, row, metric)) for row in (NO_MODEL, EBER))
+    floor, own = (mean(evidence.by_seed(setting, row, metric)) for row in (NO_MODEL, own_row))
     if not quantity.is_better(floor, own):
         return ""
     return f"{quantity.in_words} {quantity.format(floor)} against {quantity.format(own)}"

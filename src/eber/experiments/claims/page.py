@@ -10,15 +10,18 @@ from typing import cast
 from eber.experiments.claims.catalogue import all_claims
 from eber.experiments.claims.claim import Claim, Finding, Verdict
 from eber.experiments.claims.evidence import Evidence, MissingEvidence
-from eber.experiments.claims.headline import headline, over_all_experiments
+from eber.experiments.claims.headline import headline, over_all
 from eber.experiments.claims.runs import RUNS_HEAD, runs_of
+from eber.experiments.registry import find_experiment
 
 HEAD = ("Claim of the paper", "Where", "Paper", "Ours", "Verdict", "Evidence")
 READ_THIS = (
-    "EBER is this library's recipe unless a row says otherwise; docs/method.md has what it adds to the plain form. "
+    "EBER is this library's recipe unless a row says otherwise; docs/method.md has what it adds to the plain form, "
+    "which is judged in the reading that comes closest to the paper, with the terms of Theorem 1 estimated one by one. "
     "Verdicts follow rules that are stated in `src/eber/experiments/claims`; nothing on this page but the paper's own "
     "figures is typed by hand."
 )
+OF_NO_RUN = "Over all, theory, costs and p-values"
 OF_RUNS = (
     "What the claims above were held against; of seeds, the fewest and the most that a row of a run has. Claims that "
     "no run is about were computed on the spot."
@@ -37,7 +40,7 @@ def judge_claims(evidence: Mapping[str, Evidence]) -> list[JudgedClaim]:
     """Hold every claim against what is known of each experiment, by its name."""
     judged = [JudgedClaim(claim, _finding(claim, evidence.get(claim.experiment))) for claim in all_claims()]
     verdicts = {one.claim.key: one.finding.verdict for one in judged}
-    return [JudgedClaim(*over_all_experiments(verdicts)), *judged]
+    return [*(JudgedClaim(*pair) for pair in over_all(verdicts)), *judged]
 
 
 def _finding(claim: Claim, evidence: Evidence | None) -> Finding:
@@ -66,14 +69,14 @@ def as_markdown(judged: Sequence[JudgedClaim], evidence: Mapping[str, Evidence])
     lines = [
         "# The paper, claim by claim",
         "",
-        *headline_of(judged),
+        *(f"- {sentence}" for sentence in headline_of(judged)),
         "",
         counts(judged),
         "",
         READ_THIS,
-        "",
-        *_table(HEAD, [_cells(one) for one in judged]),
     ]
+    for title, claims in _parts(judged).items():
+        lines += ["", f"## {title}", "", *_table(HEAD, [_cells(one) for one in claims])]
     if runs := runs_of(evidence):
         lines += [
             "",
@@ -84,6 +87,15 @@ def as_markdown(judged: Sequence[JudgedClaim], evidence: Mapping[str, Evidence])
             *_table(RUNS_HEAD, [[as_text(text) for text in run] for run in runs]),
         ]
     return "\n".join(lines) + "\n"
+
+
+def _parts(judged: Sequence[JudgedClaim]) -> dict[str, list[JudgedClaim]]:
+    """The claims by the experiment that they are about, in the order of the paper."""
+    parts: dict[str, list[JudgedClaim]] = {}
+    for one in judged:
+        title = find_experiment(one.claim.experiment).title if one.claim.experiment else OF_NO_RUN
+        parts.setdefault(title, []).append(one)
+    return parts
 
 
 def _cells(one: JudgedClaim) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from eber.evaluation.metrics import find_metric
 from eber.experiments.claims import judges
@@ -34,6 +35,22 @@ def best(
         command,
         judges.best(setting, metric),
     )
+
+
+def best_in_plain_form(
+    table: PaperTable,
+    metric: str,
+    key: str,
+    where: str,
+    place: str,
+    experiment: str,
+    setting: str,
+    command: str,
+    row: str,
+) -> Claim:
+    """The same claim of the paper's own form, which a row of its own stands for."""
+    claim = best(table, metric, f"{key}-plain", f"{where}, plain form", place, experiment, setting, command)
+    return replace(claim, judge=judges.best(setting, metric, row))
 
 
 def best_calibrated(

@@ -75,7 +75,7 @@ def _bars(axes: Axes, shares: Mapping[str, Sequence[float]], colour: str) -> Non
         if len(values):
             axes.bar(x, values.mean(), width=0.62, color=colour)
             if len(values) > 1:
-                axes.plot(np.full(len(values), x), values, ".", color=INK, markersize=4)
+                axes.plot(np.full(len(values), x), values, ".", color=INK, markersize=4, label="" if x else "seeds")
     axes.set_xticks(range(len(found)), [f"{name}\n{_mean(values)}" for name, values in shares.items()])
     axes.set_xlim(-0.6, len(found) - 0.4)
     if not any(map(len, found)):

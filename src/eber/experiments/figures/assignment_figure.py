@@ -51,11 +51,14 @@ def draw_assignment(results: Results, setting: str) -> ReportFigure:
                     f"{mean:.2f}", (x, highest), (0, 4), textcoords="offset points", ha="center", fontsize="small"
                 )
             if len(arrays) > 1:
-                axes.plot(np.tile(places, (len(arrays), 1)).ravel(), shares.ravel(), ".", color=INK, markersize=4)
+                (dots,) = axes.plot(
+                    np.tile(places, (len(arrays), 1)).ravel(), shares.ravel(), ".", color=INK, markersize=4
+                )
+                dots.set_label("seeds" if shift > 0 else "")
         axes.set_xticks(range(len(names)), names)
         axes.set(ylabel="share", ylim=(0, 1.25), yticks=np.linspace(0, 1, 6))
         axes.set_title(f"Environments that held-out rows are taken for, {setting}")
-        axes.legend(loc="upper center", ncols=2)
+        axes.legend(loc="upper center", ncols=3, fontsize="small")
     words = "; ".join(
         f"{name} {first:.2f} and {second:.2f}"
         for name, first, second in zip(names, assigned.mean(axis=0), adapted.mean(axis=0), strict=True)

@@ -45,7 +45,10 @@ def draw_assigned_features(
     with style():
         figure = Figure(figsize=(2.3 * len(names), 1.5 * len(columns) + (1.4 if len(columns) == 1 else 0.8)))
         panels = figure.subplots(len(columns), len(names), sharex="row", sharey="row", squeeze=False)
-        figure.suptitle(f"Features by training environment, {setting}", fontsize="medium")
+        figure.suptitle(
+            f"Standardised features, {setting}; by training environment, with the share of held-out rows taken for it",
+            fontsize="medium",
+        )
         for row, (feature, place) in enumerate(columns.items()):
             low, high = np.quantile(train.X[:, place], _SHOWN_QUANTILES)
             edges = np.linspace(low, high, _BINS + 1)

@@ -145,9 +145,9 @@ def environment_probability_figure(oracle: ParametricOracle, predict_environment
             )
             axes.set(xlabel=r"branch cue $x_3$, at the phase $\phi_0$", title=rf"$p(e_j\mid x)$, {source}")
         shown = np.arange(0, m, 1 + (m - 1) // 12)
-        panels[0].set_yticks(shown, [f"{oracle.centres[order[j]]:.2f}" for j in shown])
+        panels[0].set_yticks(shown, [f"{oracle.centres[order[j]]:.2f}".replace("-", "−") for j in shown])
         panels[0].set_ylabel("environment, by its centre $m_j$")
-        figure.colorbar(image, ax=panels)
+        figure.colorbar(image, ax=panels, label=r"$p(e_j\mid x)$")
         figure.suptitle("Probability of each training environment along the branch cue", fontsize="medium")
     return figure
 
