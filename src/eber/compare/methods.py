@@ -38,7 +38,7 @@ class Effort:
         Passes over the rows, in place of those that `steps` asks for.
     """
 
-    steps: int = 1500
+    steps: int = 4500
     search_folds: int = MAX_FOLDS
     passes: int | None = None
 

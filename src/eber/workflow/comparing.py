@@ -126,7 +126,7 @@ def compare_table(
         Shorter training and fixed settings: a first look. Otherwise every method's settings are chosen in the same way,
         by leaving training environments out.
     epochs : int, optional
-        Passes over the training rows of a fit; otherwise as many as about 1500 gradient steps need (500 when quick).
+        Passes over the training rows of a fit; otherwise as many as about 4500 gradient steps need (500 when quick).
     progress : bool or Progress
         Whether to say on standard error what is decided and how far the run is. It is kept in the result in any case.
     command : str
