@@ -116,7 +116,7 @@ def many(count: int) -> dict[str, Any]:
         ("fit_parameters", {"hidden_dims": [10**6], "representation_dim": 10**6}, "weights are fewer|too wide"),
         ("fit_parameters", {"representation_dim": 10**9}, "weights are fewer|too wide"),
         ("fit_parameters", {"decoder_hidden_dims": [10**5, 10**5]}, "weights are fewer"),
-        ("fit_parameters", {"hidden_dims": [1] * 300_000}, "more than 1000 layers"),
+        ("fit_parameters", {"hidden_dims": [1] * 3_000}, "more than 1000 layers"),
         ("attributes", {"latent_dim_": 10**9}, "weights are fewer|too wide"),
         ("attributes", {"classes_": many(10**6)}, "weights are fewer|too wide"),
         ("attributes", {"input_shape_": {"tuple": [10**12]}}, "its rows have the shape"),
