@@ -4,6 +4,7 @@ from tests.sabotage.sabotage import Sabotage
 
 GUESSES = "tests/tables/test_guesses.py"
 READERS = "tests/tables/test_readers.py"
+SCHEMA = "tests/tables/test_schema.py"
 SAID = "tests/workflow/test_said_about_tables.py"
 
 SABOTAGES = (
@@ -111,5 +112,48 @@ SABOTAGES = (
         file="tables/files.py",
         before="        if self.rows.header == self.names:\n            return [str(name)",
         after="        if len(table.column_names) < len(self.names):\n            return [str(name)",
+    ),
+    Sabotage(
+        broken="Names are one only where they differ in letter case or blanks.",
+        test=f"{SCHEMA}::test_names_that_look_alike_and_are_written_differently_are_refused",
+        file="tables/training.py",
+        before='visible = "".join(c for c in unicodedata.normalize("NFC", value) if unicodedata.category(c) != "Cf")',
+        after="visible = value",
+    ),
+    Sabotage(
+        broken="The environments 1 and 1.0 are two.",
+        test=f"{SCHEMA}::test_names_that_look_alike_and_are_written_differently_are_refused",
+        file="tables/training.py",
+        before='return as_whole_number(re.sub(r"(?<!\\d) | (?!\\d)", "", " ".join(visible.casefold().split())))',
+        after='return re.sub(r"(?<!\\d) | (?!\\d)", "", " ".join(visible.casefold().split()))',
+    ),
+    Sabotage(
+        broken="Whatever Python reads as a number is one: 01 and 1_0 too.",
+        test=f"{SCHEMA}::test_labels_may_be_numbers_booleans_or_text",
+        file="tables/classes.py",
+        before="(?:0|[1-9][0-9]{0,14})",
+        after="[0-9_]+",
+    ),
+    Sabotage(
+        broken="Of numbers fifteen digits are looked at.",
+        test=f"{SCHEMA}::test_environments_that_are_long_numbers_stay_apart",
+        file="tables/columns.py",
+        before="number.is_integer() and abs(number) < 2**63",
+        after="number.is_integer() and abs(number) < 10**15",
+    ),
+    Sabotage(
+        broken="Decimals are written as the floating-point numbers next to them.",
+        test=f"{SCHEMA}::test_environments_that_are_long_numbers_stay_apart",
+        file="tables/columns.py",
+        before="write = _decimal_text if pa.types.is_decimal(column.type) else number_text",
+        after="write = lambda value: f'{float(value):.15g}'  # noqa: E731",
+    ),
+    Sabotage(
+        broken="Labels that a model learns from have to be written as its classes are.",
+        test="tests/tables/test_new_environment.py::"
+        "test_labels_are_the_model_s_classes_however_their_numbers_are_written",
+        file="tables/classes.py",
+        before="known.get(text, known.get(as_whole_number(text)))",
+        after="known.get(text)",
     ),
 )

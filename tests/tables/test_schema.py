@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from eber.datasets.hospitals import draw_hospitals
@@ -170,6 +172,10 @@ def test_rows_without_label_or_environment_are_left_out_and_counted(tmp_path: Pa
         ([True, False], ["false", "true"]),
         (["sick", "well"], ["sick", "well"]),
         (["01", "1"], ["01", "1"]),
+        (["01", "02"], ["01", "02"]),
+        (["1_0", "2_0"], ["1_0", "2_0"]),
+        (["1.0", "0.0"], [0, 1]),
+        (["+1", "-1"], [-1, 1]),
     ],
 )
 def test_labels_may_be_numbers_booleans_or_text(
@@ -194,6 +200,41 @@ def test_names_that_differ_only_in_letter_case_or_blanks_are_refused(
 ) -> None:
     with pytest.raises(ValueError, match=says):
         read(tmp_path, frame.assign(**{column: values * 10}))
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "says"),
+    [
+        ("site", ["1", "1.0", "2", "2.0"], "holds '1' and '1.0', '2' and '2.0', which differ only"),
+        ("y", ["1", "1.0", "0", "0.0"], "holds '0' and '0.0', '1' and '1.0', which differ only"),
+        ("site", ["Zu\u0308rich", "Z\u00fcrich", "Bern", "Basel"], r"holds 'Zu\\u0308rich' and 'Zürich', which differ"),
+        (
+            "site",
+            ["Be\u200brn", "Bern", "Basel", "\ufeffBasel"],
+            r"'Basel' and '\\ufeffBasel', 'Bern' and 'Be\\u200brn'",
+        ),
+    ],
+)
+def test_names_that_look_alike_and_are_written_differently_are_refused(
+    tmp_path: Path, frame: pd.DataFrame, column: str, values: list[str], says: str
+) -> None:
+    """A hospital would be held out and trained on, and a class be two."""
+    with pytest.raises(ValueError, match=says):
+        read(tmp_path, frame.assign(**{column: values * 10}))
+
+
+@pytest.mark.parametrize("kind", [pa.decimal128(38, 0), pa.int64(), pa.float64()])
+def test_environments_that_are_long_numbers_stay_apart(tmp_path: Path, frame: pd.DataFrame, kind: Any) -> None:
+    """Not so by the fifteen digits that are safe to print of a floating-point number."""
+    numbers = [10**17, 10**17 + 64] * 20
+    table = pa.table({"y": frame["y"], "x": frame["x"], "site": pa.array(numbers).cast(kind, safe=False)})
+    found = read_training_table(table, label="y", environment="site").environments
+    assert np.unique(found).tolist() == ["100000000000000000", "100000000000000064"]
+
+
+def test_a_zero_with_a_sign_is_the_class_zero(frame: pd.DataFrame) -> None:
+    table = read_training_table(frame.assign(y=[-0.0, 0.0, 1.0, 1.0] * 10), label="y", environment="site")
+    assert table.classes.tolist() == [0, 1]
 
 
 def test_names_that_differ_in_more_than_blanks_are_different(tmp_path: Path, frame: pd.DataFrame) -> None:

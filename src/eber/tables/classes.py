@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,27 @@ UNKNOWN = (
     *("not known", "not available", "not done", "don't know"),
 )
 """Names of a class that say that nobody knows the class."""
+_WHOLE_NUMBER = re.compile(r"([+-]?(?:0|[1-9][0-9]{0,14}))(?:\.0{0,2})?")
+"""Not 01, 1_0 or 1.000, which are names."""
+
+
+def as_whole_number(text: str) -> str:
+    """1, 1.0 and +1 as 1: files write one number in several ways. Any other text as it is."""
+    found = _WHOLE_NUMBER.fullmatch(text)
+    return str(int(found[1])) if found else text
+
+
+def numbers_or_names(texts: NDArray[Any]) -> NDArray[Any]:
+    """Different texts as whole numbers where all of them are such, else as they are."""
+    if not all(map(_WHOLE_NUMBER.fullmatch, texts.tolist())):
+        return texts
+    return np.array([int(as_whole_number(text)) for text in texts.tolist()])
+
+
+def index_of_class(classes: NDArray[Any]) -> Callable[[str], int | None]:
+    """From a text to the class that it names, counted as in `classes` (K,); to None where it names none."""
+    known = {str(label): index for index, label in enumerate(classes)}
+    return lambda text: known.get(text, known.get(as_whole_number(text)))
 
 
 def choose_positive(classes: NDArray[Any], counts: NDArray[np.int64], given: str | None, where: str) -> tuple[str, str]:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Literal
 
 import numpy as np
@@ -236,9 +237,22 @@ def as_texts(column: Any) -> Any:
     if pa.types.is_string(column.type):
         return pc.utf8_trim_whitespace(column)
     if pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
+        write = _decimal_text if pa.types.is_decimal(column.type) else number_text
         values = np.asarray(column.to_numpy(zero_copy_only=False), dtype=object)
-        return pa.array([None if value is None or value != value else f"{float(value):.15g}" for value in values])
+        return pa.array([None if value is None or value != value else write(value) for value in values], pa.string())
     return pc.cast(column, pa.string())
+
+
+def number_text(value: float) -> str:
+    """A number as `as_texts` writes it: a whole one to its last digit, which tells two apart; zero without a sign."""
+    number = float(value) + 0.0
+    return f"{number:.0f}" if number.is_integer() and abs(number) < 2**63 else f"{number:.15g}"
+
+
+def _decimal_text(value: Decimal) -> str:
+    """All digits, without zeros at the end."""
+    text = f"{value:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def plain_column(column: Any) -> Any:

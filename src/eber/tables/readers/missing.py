@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eber.tables.columns import as_texts, kind_of_type
+from eber.tables.columns import as_texts, kind_of_type, number_text
 
 MISSING_TEXTS = ("", "NA", "N/A", "n/a", "#N/A", "na", "NaN", "nan", "NAN", "null", "NULL", "None", ".", "?")
 """What counts as a missing value in a CSV file, and in the columns of text of other formats or a frame."""
@@ -89,7 +89,7 @@ def without_values(table: Any, values: Sequence[str]) -> Any:
 def _number(value: str) -> str:
     """A number as `as_texts` writes it; empty for what is none."""
     try:
-        return f"{float(value.replace(',', '.')):.15g}"
+        return number_text(float(value.replace(",", ".")))
     except ValueError:
         return ""
 
