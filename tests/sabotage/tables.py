@@ -4,6 +4,7 @@ from tests.sabotage.sabotage import Sabotage
 
 GUESSES = "tests/tables/test_guesses.py"
 READERS = "tests/tables/test_readers.py"
+FIT_AND_PREDICT = "tests/workflow/test_fit_and_predict.py"
 SCHEMA = "tests/tables/test_schema.py"
 SAID = "tests/workflow/test_said_about_tables.py"
 
@@ -155,5 +156,61 @@ SABOTAGES = (
         file="tables/classes.py",
         before="known.get(text, known.get(as_whole_number(text)))",
         after="known.get(text)",
+    ),
+    Sabotage(
+        broken="A blank beside NA makes a value of it.",
+        test=f"{READERS}::test_what_says_missing_may_have_blanks_around_it",
+        file="tables/readers/missing.py",
+        before="found = pc.is_in(pc.utf8_trim_whitespace(texts), missing)",
+        after="found = pc.is_in(texts, missing)",
+    ),
+    Sabotage(
+        broken="A blank beside a minus makes a value of it.",
+        test=f"{READERS}::test_what_says_missing_may_have_blanks_around_it",
+        file="tables/readers/missing.py",
+        before="found = pc.equal(pc.utf8_trim_whitespace(texts), MINUS)",
+        after="found = pc.equal(texts, MINUS)",
+    ),
+    Sabotage(
+        broken="A point is for decimals, whatever the other numbers have.",
+        test=f"{SCHEMA}::test_points_beside_decimal_commas_are_for_thousands",
+        file="tables/columns.py",
+        before="    return _looks_like(values, _POINTED)\n",
+        after="    return np.zeros(len(values), dtype=bool)\n",
+    ),
+    Sabotage(
+        broken="Only names of files are hidden, not those of folders.",
+        test=f"{READERS}::test_what_is_hidden_in_a_folder_is_no_part_of_the_table",
+        file="tables/readers/folders.py",
+        before="for step in path.relative_to(folder).parts)",
+        after="for step in path.relative_to(folder).parts[-1:])",
+    ),
+    Sabotage(
+        broken="All Parquet files of a folder are its table, whatever a log says.",
+        test=f"{READERS}::test_a_folder_whose_files_hold_deleted_rows_is_refused",
+        file="tables/readers/folders.py",
+        before="    _require_plain_files(folder)\n",
+        after="",
+    ),
+    Sabotage(
+        broken="Of two columns of one name the first is the feature.",
+        test=f"{FIT_AND_PREDICT}::test_a_feature_that_is_there_twice_is_refused",
+        file="tables/schema.py",
+        before="if second in file.renamed and second not in",
+        after="if False and second not in",
+    ),
+    Sabotage(
+        broken="A column that was never renamed counts as there twice.",
+        test=f"{FIT_AND_PREDICT}::test_a_feature_that_is_there_twice_is_refused",
+        file="tables/schema.py",
+        before="if second in file.renamed and second not in",
+        after="if second in file.names and second not in",
+    ),
+    Sabotage(
+        broken="A copied column stands in the place of the prediction of that name.",
+        test=f"{FIT_AND_PREDICT}::test_what_is_copied_does_not_take_the_name_of_a_prediction",
+        file="tables/prediction.py",
+        before="        if name in columns:  # whoever",
+        after="        if False:  # whoever",
     ),
 )

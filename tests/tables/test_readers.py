@@ -189,6 +189,43 @@ def test_a_folder_of_csv_files_names_the_file_of_each_row(tmp_path: Path, frame:
         open_table(tmp_path)
 
 
+def test_what_is_hidden_in_a_folder_is_no_part_of_the_table(tmp_path: Path, frame: pd.DataFrame) -> None:
+    """Editors keep copies there, and Spark what it has not finished: rows would count twice."""
+    for place in (".", ".ipynb_checkpoints", "_temporary/0"):
+        (tmp_path / place).mkdir(parents=True, exist_ok=True)
+        frame.to_csv(tmp_path / place / "a.csv", index=False)
+        frame.to_csv(tmp_path / place / ".b.csv", index=False)
+    assert open_table(tmp_path).parts == (tmp_path / "a.csv",)
+
+
+@pytest.mark.parametrize("sign", ["_delta_log/0.json", ".hoodie/hoodie.properties", "metadata/1.metadata.json"])
+def test_a_folder_whose_files_hold_deleted_rows_is_refused(sign: str, tmp_path: Path, frame: pd.DataFrame) -> None:
+    frame.to_parquet(tmp_path / "a.parquet")
+    (tmp_path / sign).parent.mkdir()
+    (tmp_path / sign).touch()
+    with pytest.raises(ValueError, match=r"is a table of (Delta Lake|Apache \w+), whose log says .* export its rows"):
+        open_table(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+@pytest.mark.parametrize("text", [" ", " NA", "NaN  ", "\t?", " - "])
+def test_what_says_missing_may_have_blanks_around_it(name: str, text: str, tmp_path: Path, frame: pd.DataFrame) -> None:
+    """It would be a class of its own, or an environment."""
+    rows = np.arange(len(frame))
+    changed = {"y": rows < 3, "site": (rows > 3) & (rows < 6), "ward": rows == 8, "age": rows == 9}
+    written = frame.astype(dict.fromkeys(changed, object))
+    for column, where in changed.items():
+        written.loc[where, column] = text
+    FILES[name](written.astype(dict.fromkeys(changed, str)), tmp_path / name)
+    table = read_training_table(tmp_path / name, label="y", environment="site")
+    assert table.classes.tolist() == ["no", "yes"]
+    assert np.unique(table.environments).tolist() == ["a", "b"]
+    assert len(table) == len(frame) - 5
+    assert table.columns.values["ward"][3] is not None
+    assert not table.columns.values["ward"][3].is_valid
+    assert np.isnan(table.columns.values["age"][4])
+
+
 def test_partitions_of_parquet_are_columns(tmp_path: Path, frame: pd.DataFrame) -> None:
     frame["site"] = frame["site"].replace({"a": "St. Mary/1", "b": "2"})
     pq.write_to_dataset(pa.Table.from_pandas(frame), tmp_path / "t", partition_cols=["site"])

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from eber.datasets.hospitals import draw_hospitals
+from eber.tables.columns import as_numbers
 from eber.tables.schema import Schema
 from eber.tables.training import TrainingTable, read_training_table
 
@@ -122,6 +123,20 @@ def test_decimal_commas_and_missing_values_are_read_as_what_they_are(tmp_path: P
     path.write_text("site;y;dose\n" + "\n".join(rows) + "\n")
     dose = read_training_table(path, label="y", environment="site").columns.values["dose"]
     np.testing.assert_array_equal(dose, [1.5, -2, 32.5, *[np.nan] * 6, 4.0])
+
+
+def test_points_beside_decimal_commas_are_for_thousands(tmp_path: Path) -> None:
+    """1.234 would be read as a little more than one, a thousandth of what was meant."""
+    path = tmp_path / "t.csv"
+    rows = [f"s{j % 2};{j % 4 // 2};{form};{j % 7}" for j, form in enumerate(["1.234", "-12.300", "950,5", "870"] * 5)]
+    path.write_text("site;y;platelets;x\n" + "\n".join(rows) + "\n")
+    notes = read_training_table(path, label="y", environment="site").notes
+    assert any("'platelets' is not used: some of its numbers have thousands separators" in note for note in notes)
+    texts = pa.array(["950,5", None, "870", "1.234"])
+    with pytest.raises(ValueError, match=r"c of t has '1\.234' in row 14 and numbers with a decimal comma in others"):
+        as_numbers(texts, decimal_comma=True, odd_texts=(), where="c of t", first_row=10)
+    for plain in (["0.125", "1,5"], ["1.25", "1,5"], ["1.234", "870"]):  # no thousands, or no sign of them
+        as_numbers(pa.array(plain), decimal_comma=True, odd_texts=(), where="c of t")
 
 
 def test_an_unclosed_quote_does_not_swallow_the_rest(tmp_path: Path) -> None:

@@ -60,6 +60,9 @@ _NUMBER = rf"^\s*{_DIGITS}\s*$|^\s*[+-]?[iI][nN][fF](inity)?\s*$"
 _LIMIT = rf"^\s*(?:[<>]=?|≤|≥)\s*({_DIGITS})\s*$"
 _UNIT = rf"^\s*{_DIGITS}\s*([\pL%°].*)$"
 _GROUPED = r"^\s*[+-]?\d{1,3}([.,]\d{3})+[.,]\d+\s*$|^\s*[+-]?\d{1,3}(,\d{3})+\s*$|^\s*[+-]?\d{1,3}([.,]\d{3}){2,}\s*$"
+_DECIMAL_COMMA = r"^\s*[+-]?\d*,\d+\s*$"
+_POINTED = r"^\s*[+-]?[1-9]\d{0,2}(\.\d{3})+\s*$"
+"""1.234, which may be a thousand; beside 1,5 in one column it is."""
 _DATE = (
     r"^\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})|\d{1,2}[- ][A-Za-z]{3,9}[- ]\d{2,4})"
     r"([ T]\d{1,2}:\d{2}.*)?\s*$|^\s*\d{1,2}:\d{2}(:\d{2})?\s*$"
@@ -109,7 +112,7 @@ def find_meaning(column: Any, decimal_comma: bool) -> Meaning:
     if is_limit.sum() <= is_number.sum():
         is_number |= is_limit
     odd = ~is_number
-    is_grouped = odd & _looks_like(values, _GROUPED)
+    is_grouped = (odd & _looks_like(values, _GROUPED)) | _thousands(values, decimal_comma)
     if is_grouped.any() and counts[is_number | is_grouped].sum() >= (1 - MAX_ODD_SHARE) * total:
         return Meaning("grouped")
     if is_number.all() and is_category:
@@ -182,6 +185,12 @@ def as_numbers(
         if odd_texts:
             odd = pc.is_in(texts, pa.array(odd_texts))
             texts = pc.if_else(odd, pa.scalar(None, pa.string()), texts)
+        if (grouped := _thousands(texts, decimal_comma)).any():
+            row = int(np.argmax(grouped))
+            raise ValueError(
+                f"{where} has {shortened(texts[row].as_py())} in row {first_row + row + 1} and numbers with a decimal "
+                "comma in others, so that its points are for thousands: write numbers without these."
+            )
         texts = pc.utf8_trim_whitespace(_number_texts(texts, decimal_comma))
         if _reads_limits(odd_texts, decimal_comma):
             texts = pc.replace_substring_regex(texts, _LIMIT, r"\1")
@@ -330,6 +339,13 @@ def _to_float(column: Any) -> Any:
 
 def _words(values: Any) -> Any:
     return pc.utf8_lower(pc.utf8_trim_whitespace(values))
+
+
+def _thousands(values: Any, decimal_comma: bool) -> NDArray[np.bool_]:
+    """Which texts are numbers with points for thousands, as others have a comma for decimals."""
+    if not decimal_comma or not _looks_like(values, _DECIMAL_COMMA).any():
+        return np.zeros(len(values), dtype=bool)
+    return _looks_like(values, _POINTED)
 
 
 def _number_texts(values: Any, decimal_comma: bool) -> Any:

@@ -18,7 +18,7 @@ from eber.tables.frames import is_path
 from eber.tables.model_folder import TableModel
 from eber.tables.new_environment import say_learned
 from eber.tables.reading import NOTHING_SAID, Reading
-from eber.tables.schema import require_columns
+from eber.tables.schema import require_columns, require_features
 from eber.tables.training import decode
 from eber.tuning.calibration import fixed_calibration
 from eber.tuning.few_labels import learn_labels, said
@@ -91,7 +91,8 @@ def read_labelled(model: TableModel, file: TableFile) -> LabelledRows:
     """
     schema = model.schema
     names = [feature.name for feature in schema.features]
-    require_columns(file, [schema.label, *names])
+    require_columns(file, [schema.label])
+    require_features(file, schema)
     index_of = index_of_class(model.classifier.classes_)
     has_environment = schema.environment in file.names
     kept: list[NDArray[np.float64]] = []
@@ -117,6 +118,7 @@ def read_labelled(model: TableModel, file: TableFile) -> LabelledRows:
             where = as_texts(table[schema.environment]).to_pylist()
             found |= dict.fromkeys(str(where[i]) for i in rows if where[i] is not None)
         n_rows += len(labels)
+    file.require_unchanged()
     if not y_index:
         raise ValueError(f"{file.title} has no row with a label in column {schema.label!r}: there is nothing to learn.")
     remarks = _say_unlabelled(unlabelled, n_rows, file.title) + _say_environments(model, tuple(found))
