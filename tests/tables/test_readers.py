@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sqlite3
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -232,6 +233,10 @@ def test_partitions_of_parquet_are_columns(tmp_path: Path, frame: pd.DataFrame) 
     table = read_training_table(tmp_path / "t", label="y", environment="site")
     assert sorted(set(table.environments)) == ["2", "St. Mary/1"]
     assert [batch.num_columns for batch in open_table(tmp_path / "t").batches(["site", "age"])] == [2, 2]
+    (tmp_path / "twice" / "site=a" / "site=b").mkdir(parents=True)
+    frame.to_parquet(tmp_path / "twice" / "site=a" / "site=b" / "t.parquet")
+    with pytest.raises(ValueError, match="lies in two folders that say what site is"):
+        open_table(tmp_path / "twice")
     frame.to_parquet(tmp_path / "t" / "stray.parquet")
     with pytest.raises(ValueError, match="partitioned in one way"):
         open_table(tmp_path / "t")
@@ -255,6 +260,25 @@ def test_numbers_and_texts_in_one_column_of_a_workbook_are_read_as_written(tmp_p
     path = tmp_path / "t.xlsx"
     pd.DataFrame({"crp": [1.5, "<5", 3, "#N/A"], "n": [1, 2, None, 4]}).to_excel(path, index=False)
     assert open_table(path).read().to_pydict() == {"crp": ["1.5", "<5", "3", None], "n": [1, 2, None, 4]}
+
+
+@pytest.mark.parametrize("kind", ["", 't="str"'])
+def test_a_formula_without_its_value_is_refused_by_cell(kind: str, tmp_path: Path, frame: pd.DataFrame) -> None:
+    """It would be a missing value in every row; the empty text that a formula may give is one."""
+    openpyxl = pytest.importorskip("openpyxl")
+    path, patched = tmp_path / "t.xlsx", tmp_path / "patched.xlsx"
+    frame.to_excel(path, index=False)
+    book = openpyxl.load_workbook(path)
+    book.active["C3"] = '=IF(D3>9,D3,"")'
+    book.save(path)
+    with zipfile.ZipFile(path) as given, zipfile.ZipFile(patched, "w") as archive:
+        for name in given.namelist():
+            archive.writestr(name, given.read(name).replace(b'<c r="C3"', b'<c r="C3" ' + kind.encode()))
+    if kind:
+        assert open_table(patched).read()["age"].null_count == 1
+        return
+    with pytest.raises(ValueError, match=r"Cell C3 of .*patched\.xlsx holds a formula without its value: open the"):
+        open_table(patched)
 
 
 @pytest.mark.parametrize("name", ["t.sqlite", "t.duckdb"])

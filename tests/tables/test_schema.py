@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+import eber
 from eber.datasets.hospitals import draw_hospitals
 from eber.tables.columns import as_numbers
 from eber.tables.schema import Schema
@@ -137,6 +138,16 @@ def test_points_beside_decimal_commas_are_for_thousands(tmp_path: Path) -> None:
         as_numbers(texts, decimal_comma=True, odd_texts=(), where="c of t", first_row=10)
     for plain in (["0.125", "1,5"], ["1.25", "1,5"], ["1.234", "870"]):  # no thousands, or no sign of them
         as_numbers(pa.array(plain), decimal_comma=True, odd_texts=(), where="c of t")
+
+
+def test_a_header_between_the_rows_is_refused(tmp_path: Path, frame: pd.DataFrame) -> None:
+    """Files that were put one behind the other have one: it would be a class and an environment."""
+    path = tmp_path / "t.csv"
+    path.write_text(frame.to_csv(index=False) * 3)
+    with pytest.raises(ValueError, match=r"t\.csv has its header again in 2 rows, .* remove the headers"):
+        read_training_table(path, label="y", environment="site")
+    with pytest.raises(ValueError, match=r"has its header again in 2 rows"):
+        eber.prepare_table(path, label="y", environment="site", out=tmp_path / "prepared")
 
 
 def test_an_unclosed_quote_does_not_swallow_the_rest(tmp_path: Path) -> None:

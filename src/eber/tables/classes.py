@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eber.tables.guesses import is_code
+
 POSITIVE = (
     *("1", "true", "yes", "y", "ja", "oui", "si", "sí", "+", "++", "pos", "positive", "positiv", "present", "abnormal"),
     *("case", "cases", "patient", "diseased", "disease", "sick", "ill", "infected", "malignant", "cancer", "event"),
@@ -94,10 +96,10 @@ def ordered_classes(labels: NDArray[Any], positive: str) -> NDArray[Any]:
 
 
 def say_unknown(classes: NDArray[Any], counts: NDArray[np.int64], name: str) -> list[str]:
-    """A remark for each class whose name says that nobody knows the class."""
+    """A remark for each class whose name says that nobody knows the class, as "unknown" and -999 do."""
     return [
         f"Check label {name!r}: {str(label)!r} ({count} {'row' if count == 1 else 'rows'}) is a class of its own here; "
         f"where it means that the label is missing, give --missing {shlex.quote(str(label))}."
         for label, count in zip(classes, counts, strict=True)
-        if str(label).strip().lower() in UNKNOWN
+        if str(label).strip().lower() in UNKNOWN or is_code(str(label))
     ]

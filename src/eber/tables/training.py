@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from eber.io.text import cut, shortened
+from eber.io.text import count, cut, shortened
 from eber.tables.choices import NO_CHOICES, ColumnChoices
 from eber.tables.classes import as_whole_number, choose_positive, numbers_or_names, ordered_classes, say_unknown
 from eber.tables.column_decisions import find_schema
@@ -182,6 +182,7 @@ def read_training_table(
         notes += said
     check_label(rows[label], title, label, file.decimal_comma)
     texts, index = np.unique(np.array(as_texts(rows[label]).to_pylist(), dtype=str), return_inverse=True)
+    refuse_headers(int(((texts == label)[index] & (environments == environment)).sum()), title)
     y = settled_classes(texts, len(index), title, label)[index]
     check_environments(np.unique(environments), len(environments), title, environment)
     classes, counts = np.unique(y, return_counts=True)
@@ -263,6 +264,15 @@ def say_missing(file: TableFile, n_rows: int, missing: Mapping[str, int]) -> lis
             have, are = ("has", "is") if number == 1 else ("have", "are")
             notes.append(f"{number} of {n_rows} rows {have} no {what} and {are} left out.")
     return notes
+
+
+def refuse_headers(n_rows: int, title: str) -> None:
+    """Refuse a table in which so many rows call label and environment as their columns are called."""
+    if n_rows:
+        raise ValueError(
+            f"{title} has its header again in {count(n_rows, 'row')}, as files have that were put one behind the "
+            "other: remove the headers between them."
+        )
 
 
 def check_label(column: Any, title: str, name: str, decimal_comma: bool) -> None:

@@ -126,5 +126,7 @@ def _partition(path: Path, folder: Path) -> dict[str, str | None]:
     for step in path.parent.relative_to(folder).parts:
         key, equals, value = step.partition("=")
         if equals and key:
+            if urllib.parse.unquote(key) in found:
+                raise ValueError(f"{path} lies in two folders that say what {key} is; rename one.")
             found[urllib.parse.unquote(key)] = None if value == NOTHING else urllib.parse.unquote(value)
     return found
