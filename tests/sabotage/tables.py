@@ -248,4 +248,11 @@ SABOTAGES = (
         before=' and value.value is None and value.data_type == "n":',
         after=" and value.value is None:",
     ),
+    Sabotage(
+        broken="Of two labels the first is learned from.",
+        test=f"{FIT_AND_PREDICT}::test_a_feature_that_is_there_twice_is_refused",
+        file="tables/labelled_rows.py",
+        before="    require_features(file, schema, schema.label)\n",
+        after="    require_features(file, schema)\n",
+    ),
 )

@@ -207,6 +207,8 @@ def test_a_feature_that_is_there_twice_is_refused(model: eber.TableModel, hospit
             model.predict_table(twice)
         with pytest.raises(ValueError, match="has two columns called 'age'"):
             model.predict_table(rows, labelled=twice)
+    with pytest.raises(ValueError, match="has two columns called 'sepsis'"):
+        model.predict_table(rows, labelled=pd.concat([rows, rows["sepsis"]], axis=1))
     as_before = model.predict_table(rows.assign(**{"age.2": 999})).frame
     pd.testing.assert_frame_equal(as_before, model.predict_table(rows).frame)
 

@@ -18,7 +18,7 @@ from eber.tables.frames import is_path
 from eber.tables.model_folder import TableModel
 from eber.tables.new_environment import say_learned
 from eber.tables.reading import NOTHING_SAID, Reading
-from eber.tables.schema import require_columns, require_features
+from eber.tables.schema import require_features
 from eber.tables.training import decode
 from eber.tuning.calibration import fixed_calibration
 from eber.tuning.few_labels import learn_labels, said
@@ -91,8 +91,7 @@ def read_labelled(model: TableModel, file: TableFile) -> LabelledRows:
     """
     schema = model.schema
     names = [feature.name for feature in schema.features]
-    require_columns(file, [schema.label])
-    require_features(file, schema)
+    require_features(file, schema, schema.label)
     index_of = index_of_class(model.classifier.classes_)
     has_environment = schema.environment in file.names
     kept: list[NDArray[np.float64]] = []

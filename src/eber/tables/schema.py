@@ -194,9 +194,9 @@ def require_columns(file: TableFile, names: Sequence[str]) -> None:
             raise ValueError(f"{file.title} has no column {name!r}.{hint} Its columns are {shown}.")
 
 
-def require_features(file: TableFile, schema: Schema) -> None:
-    """Refuse a table without a feature of the model, or with two columns of its name where the fit had one."""
-    names = [feature.name for feature in schema.features]
+def require_features(file: TableFile, schema: Schema, *further: str) -> None:
+    """Refuse a table without the columns that a model needs, or with two of a name where the fit had one."""
+    names = [*further, *(feature.name for feature in schema.features)]
     require_columns(file, names)
     for name in names:
         second = f"{name}.2"

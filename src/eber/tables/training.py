@@ -78,9 +78,9 @@ class TrainingTable:
     fingerprint : str
         SHA-256 of what the rows were read from.
     weights : array of shape (n,), optional
-        How much each row counts, above zero.
+        How much each row counts, above zero and one in the mean; None where all count alike.
     weight : str
-        The column of `weights`; empty where there is none.
+        The column that weights were asked from; empty where none was.
     """
 
     name: str
