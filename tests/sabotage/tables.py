@@ -255,4 +255,32 @@ SABOTAGES = (
         before="    require_features(file, schema, schema.label)\n",
         after="    require_features(file, schema)\n",
     ),
+    Sabotage(
+        broken="A class and an environment may have predictions of one name.",
+        test=f"{SCHEMA}::test_a_class_that_is_called_as_an_environment_s_prediction_is_refused",
+        file="tables/training.py",
+        before="    check_class_names(classes, np.unique(environments), title)\n",
+        after="",
+    ),
+    Sabotage(
+        broken="On disk a class and an environment may have predictions of one name.",
+        test=f"{SCHEMA}::test_a_class_that_is_called_as_an_environment_s_prediction_is_refused",
+        file="tables/prepared/planning.py",
+        before="    check_class_names(classes, environments, file.title)\n",
+        after="",
+    ),
+    Sabotage(
+        broken="What a minus means in a pipeline is asked of the rows that are transformed.",
+        test="tests/tables/test_transformer.py::test_a_row_is_encoded_as_it_is_whatever_rows_come_with_it",
+        file="tables/transformer.py",
+        before="file = replace(self._open(X, reset=False), signs=self.schema_.signs)",
+        after="file = self._open(X, reset=False)",
+    ),
+    Sabotage(
+        broken="Of two columns of one name a pipeline takes the first.",
+        test="tests/tables/test_transformer.py::test_a_column_that_is_there_twice_is_refused_by_the_transformer",
+        file="tables/transformer.py",
+        before="        require_features(file, self.schema_)\n",
+        after="",
+    ),
 )

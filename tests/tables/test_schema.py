@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,15 @@ def test_a_header_between_the_rows_is_refused(tmp_path: Path, frame: pd.DataFram
         read_training_table(path, label="y", environment="site")
     with pytest.raises(ValueError, match=r"has its header again in 2 rows"):
         eber.prepare_table(path, label="y", environment="site", out=tmp_path / "prepared")
+
+
+def test_a_class_that_is_called_as_an_environment_s_prediction_is_refused(tmp_path: Path, frame: pd.DataFrame) -> None:
+    """p(environment a) was how much a row resembles the environment a, in the place of the class's probability."""
+    path = tmp_path / "t.csv"
+    frame.assign(y=["environment a", "b"] * 20).to_csv(path, index=False)
+    for read_it in (read_training_table, partial(eber.prepare_table, out=tmp_path / "prepared")):
+        with pytest.raises(ValueError, match=r"would be called p\(environment a\)\. Rename one"):
+            read_it(path, label="y", environment="site")
 
 
 def test_an_unclosed_quote_does_not_swallow_the_rest(tmp_path: Path) -> None:

@@ -186,6 +186,7 @@ def read_training_table(
     y = settled_classes(texts, len(index), title, label)[index]
     check_environments(np.unique(environments), len(environments), title, environment)
     classes, counts = np.unique(y, return_counts=True)
+    check_class_names(classes, np.unique(environments), title)
     positive, why_positive = choose_positive(classes, counts, choices.positive, f"The label {label!r} of {title}")
     schema = find_schema(
         file,
@@ -295,6 +296,16 @@ def settled_classes(classes: NDArray[Any], n_rows: int, title: str, name: str) -
             "label into classes first."
         )
     return numbers_or_names(classes)
+
+
+def check_class_names(classes: NDArray[Any], environments: NDArray[Any], title: str) -> None:
+    """Refuse a class whose predictions would have the name of those of an environment."""
+    for name in environments:
+        if f"environment {name}" in map(str, classes):
+            raise ValueError(
+                f"{title} has the class {shortened(f'environment {name}')} and the environment {shortened(name)}: "
+                f"predictions of both would be called p(environment {cut(name)}). Rename one of them."
+            )
 
 
 def check_environments(names: NDArray[Any], n_rows: int, title: str, name: str) -> None:
