@@ -85,6 +85,8 @@ def test_a_row_is_encoded_as_it_is_whatever_rows_come_with_it() -> None:
     together = preprocessor.transform(table)
     apart = np.concatenate([preprocessor.transform(table.iloc[[j]]) for j in range(40)])
     np.testing.assert_array_equal(apart, together)
+    minus = preprocessor.get_feature_names_out().tolist().index("smear = -")
+    np.testing.assert_array_equal(together[:, minus], table["smear"] == "-")
 
 
 def test_a_column_that_is_there_twice_is_refused_by_the_transformer() -> None:
