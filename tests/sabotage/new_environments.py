@@ -16,15 +16,15 @@ SABOTAGES = (
         broken="Labels are taken in the order of the table's classes shifted by one.",
         test=f"{TABLES}::test_every_method_that_fit_takes_learns_from_labels",
         file="tables/labelled_rows.py",
-        before="        y_index += [known[labels[i]] for i in rows]\n",
-        after="        y_index += [(known[labels[i]] + 1) % len(known) for i in rows]\n",
+        before="            y_index.append(index)\n",
+        after="            y_index.append((index + 1) % len(model.classifier.classes_))\n",
     ),
     Sabotage(
         broken="A label that the model does not know is left out in silence.",
         test=f"{TABLES}::test_what_cannot_be_learned_from_is_refused_by_name",
         file="tables/labelled_rows.py",
         before="        rows = [i for i, label in enumerate(labels) if label is not None]\n",
-        after="        rows = [i for i, label in enumerate(labels) if label in known]\n",
+        after="        rows = [i for i, label in enumerate(labels) if label and index_of(label) is not None]\n",
     ),
     Sabotage(
         broken="Rows without a label are not mentioned.",

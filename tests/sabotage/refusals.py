@@ -234,4 +234,32 @@ SABOTAGES = (
         before="        if not weights[name].is_floating_point():",
         after="        if False:",
     ),
+    Sabotage(
+        broken="The columns of a saved model may stand in any order.",
+        test="tests/trust/test_fuzzed_models.py::test_preprocessing_that_no_fit_has_is_refused",
+        file="tables/loaded_model.py",
+        before="kinds != [(e.name, e.kind) for e in encodings]",
+        after="set(kinds) != {(e.name, e.kind) for e in encodings}",
+    ),
+    Sabotage(
+        broken="The mean of a saved column may be infinite.",
+        test="tests/trust/test_fuzzed_models.py::test_preprocessing_that_no_fit_has_is_refused",
+        file="tables/loaded_model.py",
+        before="math.isfinite(encoding.mean) and math.isfinite(encoding.fill)",
+        after="math.isfinite(encoding.fill)",
+    ),
+    Sabotage(
+        broken="Missing values may be filled in by what is no number.",
+        test="tests/trust/test_fuzzed_models.py::test_preprocessing_that_no_fit_has_is_refused",
+        file="tables/loaded_model.py",
+        before="math.isfinite(encoding.mean) and math.isfinite(encoding.fill)",
+        after="math.isfinite(encoding.mean)",
+    ),
+    Sabotage(
+        broken="One value of a saved column may have two places.",
+        test="tests/trust/test_fuzzed_models.py::test_preprocessing_that_no_fit_has_is_refused",
+        file="tables/loaded_model.py",
+        before="len(set(encoding.levels)) == len(encoding.levels)",
+        after="len(encoding.levels)",
+    ),
 )

@@ -4,6 +4,8 @@ from tests.sabotage.sabotage import Sabotage
 
 GUESSES = "tests/tables/test_guesses.py"
 READERS = "tests/tables/test_readers.py"
+FIT_AND_PREDICT = "tests/workflow/test_fit_and_predict.py"
+SCHEMA = "tests/tables/test_schema.py"
 SAID = "tests/workflow/test_said_about_tables.py"
 
 SABOTAGES = (
@@ -111,5 +113,174 @@ SABOTAGES = (
         file="tables/files.py",
         before="        if self.rows.header == self.names:\n            return [str(name)",
         after="        if len(table.column_names) < len(self.names):\n            return [str(name)",
+    ),
+    Sabotage(
+        broken="Names are one only where they differ in letter case or blanks.",
+        test=f"{SCHEMA}::test_names_that_look_alike_and_are_written_differently_are_refused",
+        file="tables/training.py",
+        before='visible = "".join(c for c in unicodedata.normalize("NFC", value) if unicodedata.category(c) != "Cf")',
+        after="visible = value",
+    ),
+    Sabotage(
+        broken="The environments 1 and 1.0 are two.",
+        test=f"{SCHEMA}::test_names_that_look_alike_and_are_written_differently_are_refused",
+        file="tables/training.py",
+        before='return as_whole_number(re.sub(r"(?<!\\d) | (?!\\d)", "", " ".join(visible.casefold().split())))',
+        after='return re.sub(r"(?<!\\d) | (?!\\d)", "", " ".join(visible.casefold().split()))',
+    ),
+    Sabotage(
+        broken="Whatever Python reads as a number is one: 01 and 1_0 too.",
+        test=f"{SCHEMA}::test_labels_may_be_numbers_booleans_or_text",
+        file="tables/classes.py",
+        before="(?:0|[1-9][0-9]{0,14})",
+        after="[0-9_]+",
+    ),
+    Sabotage(
+        broken="Of numbers fifteen digits are looked at.",
+        test=f"{SCHEMA}::test_environments_that_are_long_numbers_stay_apart",
+        file="tables/columns.py",
+        before="number.is_integer() and abs(number) < 2**63",
+        after="number.is_integer() and abs(number) < 10**15",
+    ),
+    Sabotage(
+        broken="Decimals are written as the floating-point numbers next to them.",
+        test=f"{SCHEMA}::test_environments_that_are_long_numbers_stay_apart",
+        file="tables/columns.py",
+        before="write = _decimal_text if pa.types.is_decimal(column.type) else number_text",
+        after="write = lambda value: f'{float(value):.15g}'  # noqa: E731",
+    ),
+    Sabotage(
+        broken="Labels that a model learns from have to be written as its classes are.",
+        test="tests/tables/test_new_environment.py::"
+        "test_labels_are_the_model_s_classes_however_their_numbers_are_written",
+        file="tables/classes.py",
+        before="known.get(text, known.get(as_whole_number(text)))",
+        after="known.get(text)",
+    ),
+    Sabotage(
+        broken="A blank beside NA makes a value of it.",
+        test=f"{READERS}::test_what_says_missing_may_have_blanks_around_it",
+        file="tables/readers/missing.py",
+        before="found = pc.is_in(pc.utf8_trim_whitespace(texts), missing)",
+        after="found = pc.is_in(texts, missing)",
+    ),
+    Sabotage(
+        broken="A blank beside a minus makes a value of it.",
+        test=f"{READERS}::test_what_says_missing_may_have_blanks_around_it",
+        file="tables/readers/missing.py",
+        before="found = pc.equal(pc.utf8_trim_whitespace(texts), MINUS)",
+        after="found = pc.equal(texts, MINUS)",
+    ),
+    Sabotage(
+        broken="A point is for decimals, whatever the other numbers have.",
+        test=f"{SCHEMA}::test_points_beside_decimal_commas_are_for_thousands",
+        file="tables/columns.py",
+        before="    return _looks_like(values, _POINTED)\n",
+        after="    return np.zeros(len(values), dtype=bool)\n",
+    ),
+    Sabotage(
+        broken="Only names of files are hidden, not those of folders.",
+        test=f"{READERS}::test_what_is_hidden_in_a_folder_is_no_part_of_the_table",
+        file="tables/readers/folders.py",
+        before="for step in path.relative_to(folder).parts)",
+        after="for step in path.relative_to(folder).parts[-1:])",
+    ),
+    Sabotage(
+        broken="All Parquet files of a folder are its table, whatever a log says.",
+        test=f"{READERS}::test_a_folder_whose_files_hold_deleted_rows_is_refused",
+        file="tables/readers/folders.py",
+        before="    _require_plain_files(folder)\n",
+        after="",
+    ),
+    Sabotage(
+        broken="Of two columns of one name the first is the feature.",
+        test=f"{FIT_AND_PREDICT}::test_a_feature_that_is_there_twice_is_refused",
+        file="tables/schema.py",
+        before="if second in file.renamed and second not in",
+        after="if False and second not in",
+    ),
+    Sabotage(
+        broken="A column that was never renamed counts as there twice.",
+        test=f"{FIT_AND_PREDICT}::test_a_feature_that_is_there_twice_is_refused",
+        file="tables/schema.py",
+        before="if second in file.renamed and second not in",
+        after="if second in file.names and second not in",
+    ),
+    Sabotage(
+        broken="A copied column stands in the place of the prediction of that name.",
+        test=f"{FIT_AND_PREDICT}::test_what_is_copied_does_not_take_the_name_of_a_prediction",
+        file="tables/prediction.py",
+        before="        if name in columns:  # whoever",
+        after="        if False:  # whoever",
+    ),
+    Sabotage(
+        broken="A second header is a row.",
+        test=f"{SCHEMA}::test_a_header_between_the_rows_is_refused",
+        file="tables/training.py",
+        before='    if n_rows:\n        raise ValueError(\n            f"{title} has its header',
+        after='    if False:\n        raise ValueError(\n            f"{title} has its header',
+    ),
+    Sabotage(
+        broken="A second header is a row on disk.",
+        test=f"{SCHEMA}::test_a_header_between_the_rows_is_refused",
+        file="tables/prepared/planning.py",
+        before="    refuse_headers(seen.counts[label, environment], file.title)\n",
+        after="",
+    ),
+    Sabotage(
+        broken="A code is a class like any other.",
+        test=f"{GUESSES}::test_a_class_that_says_unknown_is_remarked_on",
+        file="tables/classes.py",
+        before="in UNKNOWN or is_code(str(label))",
+        after="in UNKNOWN",
+    ),
+    Sabotage(
+        broken="A formula without its value is a missing value.",
+        test=f"{READERS}::test_a_formula_without_its_value_is_refused_by_cell",
+        file="tables/readers/excel.py",
+        before="        if formula:\n",
+        after="        if False:\n",
+    ),
+    Sabotage(
+        broken="The empty text that a formula gives counts as no value.",
+        test=f"{READERS}::test_a_formula_without_its_value_is_refused_by_cell",
+        file="tables/readers/excel.py",
+        before=' and value.value is None and value.data_type == "n":',
+        after=" and value.value is None:",
+    ),
+    Sabotage(
+        broken="Of two labels the first is learned from.",
+        test=f"{FIT_AND_PREDICT}::test_a_feature_that_is_there_twice_is_refused",
+        file="tables/labelled_rows.py",
+        before="    require_features(file, schema, schema.label)\n",
+        after="    require_features(file, schema)\n",
+    ),
+    Sabotage(
+        broken="A class and an environment may have predictions of one name.",
+        test=f"{SCHEMA}::test_a_class_that_is_called_as_an_environment_s_prediction_is_refused",
+        file="tables/training.py",
+        before="    check_class_names(classes, np.unique(environments), title)\n",
+        after="",
+    ),
+    Sabotage(
+        broken="On disk a class and an environment may have predictions of one name.",
+        test=f"{SCHEMA}::test_a_class_that_is_called_as_an_environment_s_prediction_is_refused",
+        file="tables/prepared/planning.py",
+        before="    check_class_names(classes, environments, file.title)\n",
+        after="",
+    ),
+    Sabotage(
+        broken="What a minus means in a pipeline is asked of the rows that are transformed.",
+        test="tests/tables/test_transformer.py::test_a_row_is_encoded_as_it_is_whatever_rows_come_with_it",
+        file="tables/transformer.py",
+        before="file = replace(self._open(X, reset=False), signs=self.schema_.signs)",
+        after="file = self._open(X, reset=False)",
+    ),
+    Sabotage(
+        broken="Of two columns of one name a pipeline takes the first.",
+        test="tests/tables/test_transformer.py::test_a_column_that_is_there_twice_is_refused_by_the_transformer",
+        file="tables/transformer.py",
+        before="        require_features(file, self.schema_)\n",
+        after="",
     ),
 )

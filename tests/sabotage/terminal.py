@@ -63,8 +63,8 @@ SABOTAGES = (
         broken="A preprocessor refuses columns that it does not use.",
         test="tests/test_documentation.py::test_the_readme_runs_from_top_to_bottom_in_an_empty_folder",
         file="tables/transformer.py",
-        before="        require_columns(file, used)\n",
-        after='        require_columns(file, [*used, "sepsis"])\n',
+        before="        require_features(file, self.schema_)\n",
+        after='        require_features(file, self.schema_, "sepsis")\n',
     ),
     Sabotage(
         broken="A p-value just below the level is printed as the level.",

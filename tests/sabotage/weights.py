@@ -173,4 +173,19 @@ SABOTAGES = (
         before='    "environments_": "environments",\n',
         after="",
     ),
+    Sabotage(
+        broken="The weights of a table go to every method as large as they are.",
+        test="tests/workflow/test_weights.py::test_only_ratios_in_a_column_of_weights_matter",
+        file="tables/weights.py",
+        before="    weights = weights / weights.max()  # so that no sum overflows\n"
+        "    return rows, environments, weights / weights.mean(), notes\n",
+        after="    return rows, environments, weights, notes\n",
+    ),
+    Sabotage(
+        broken="Weights that are all alike are weights.",
+        test="tests/workflow/test_weights.py::test_only_ratios_in_a_column_of_weights_matter",
+        file="tables/weights.py",
+        before="    if weights.min() == weights.max():\n",
+        after="    if False:\n",
+    ),
 )

@@ -264,4 +264,32 @@ SABOTAGES = (
         before="(ValueError, OSError, ArithmeticError,",
         after="(ValueError, ArithmeticError,",
     ),
+    Sabotage(
+        broken="Predictions replace the labelled rows that they learned from.",
+        test="tests/workflow/test_fit_and_predict.py::test_nothing_is_written_over_what_is_read_or_into_it",
+        file="tables/prediction.py",
+        before="        require_apart(Path(out), labelled)\n",
+        after="        pass\n",
+    ),
+    Sabotage(
+        broken="Predictions go into the folder that is predicted as one table.",
+        test="tests/workflow/test_fit_and_predict.py::test_nothing_is_written_over_what_is_read_or_into_it",
+        file="tables/prediction.py",
+        before="    require_apart(out, table)\n",
+        after="",
+    ),
+    Sabotage(
+        broken="Results of a comparison go into the folder that is compared.",
+        test="tests/workflow/test_fit_and_predict.py::test_nothing_is_written_over_what_is_read_or_into_it",
+        file="workflow/comparing.py",
+        before="    require_apart(folder, table)\n",
+        after="",
+    ),
+    Sabotage(
+        broken="A prepared table goes into the folder that it is made of.",
+        test="tests/workflow/test_fit_and_predict.py::test_nothing_is_written_over_what_is_read_or_into_it",
+        file="workflow/preparing.py",
+        before="    require_apart(Path(out), table)\n",
+        after="",
+    ),
 )

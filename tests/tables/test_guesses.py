@@ -262,6 +262,8 @@ def test_a_class_that_says_unknown_is_remarked_on(tmp_path: Path) -> None:
     y = np.where(np.arange(N) < 30, "unknown", np.where(np.arange(N) % 3 == 0, "yes", "no"))
     table = read(tmp_path, frame().assign(y=y))
     assert table.notes[0].startswith("Check label 'y': 'unknown' (30 rows) is a class of its own here; where it means")
+    coded = read(tmp_path, frame().assign(y=np.where(y == "unknown", "-999", np.where(y == "yes", "1", "0"))))
+    assert coded.notes[0].startswith("Check label 'y': '-999' (30 rows) is a class of its own here; where it means")
     told = read(tmp_path, frame().assign(y=y), missing=("unknown",))
     assert told.notes == (f"30 of {N} rows have no label and are left out.",)
     assert told.classes.tolist() == ["no", "yes"]

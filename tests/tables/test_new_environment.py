@@ -172,6 +172,16 @@ def test_labels_may_stand_in_some_rows_of_the_table_itself(
     )
 
 
+def test_labels_are_the_model_s_classes_however_their_numbers_are_written(model: TableModel, new: pd.DataFrame) -> None:
+    """Pandas writes 1.0 where another label of the column is missing."""
+    labelled = new.head(30)
+    expected = model.predict_table(new, labelled=labelled).to_pandas()["p(1)"]
+    for spelling in ({0: "0.0", 1: "1.0"}, {0: "0", 1: "+1"}, {0: 0.0, 1: 1.0}):
+        written = labelled.assign(sepsis=labelled["sepsis"].map(spelling))
+        found = model.predict_table(new, labelled=written).to_pandas()["p(1)"]
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_what_cannot_be_learned_from_is_refused_by_name(model: TableModel, new: pd.DataFrame) -> None:
     strange = new.assign(sepsis=new["sepsis"].astype(str).mask(new.index == 4, "perhaps"))
     with pytest.raises(ValueError, match=r"Row 5 of .* has the label 'perhaps' in column 'sepsis'.* it knows 0, 1"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sqlite3
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -189,12 +190,53 @@ def test_a_folder_of_csv_files_names_the_file_of_each_row(tmp_path: Path, frame:
         open_table(tmp_path)
 
 
+def test_what_is_hidden_in_a_folder_is_no_part_of_the_table(tmp_path: Path, frame: pd.DataFrame) -> None:
+    """Editors keep copies there, and Spark what it has not finished: rows would count twice."""
+    for place in (".", ".ipynb_checkpoints", "_temporary/0"):
+        (tmp_path / place).mkdir(parents=True, exist_ok=True)
+        frame.to_csv(tmp_path / place / "a.csv", index=False)
+        frame.to_csv(tmp_path / place / ".b.csv", index=False)
+    assert open_table(tmp_path).parts == (tmp_path / "a.csv",)
+
+
+@pytest.mark.parametrize("sign", ["_delta_log/0.json", ".hoodie/hoodie.properties", "metadata/1.metadata.json"])
+def test_a_folder_whose_files_hold_deleted_rows_is_refused(sign: str, tmp_path: Path, frame: pd.DataFrame) -> None:
+    frame.to_parquet(tmp_path / "a.parquet")
+    (tmp_path / sign).parent.mkdir()
+    (tmp_path / sign).touch()
+    with pytest.raises(ValueError, match=r"is a table of (Delta Lake|Apache \w+), whose log says .* export its rows"):
+        open_table(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+@pytest.mark.parametrize("text", [" ", " NA", "NaN  ", "\t?", " - "])
+def test_what_says_missing_may_have_blanks_around_it(name: str, text: str, tmp_path: Path, frame: pd.DataFrame) -> None:
+    """It would be a class of its own, or an environment."""
+    rows = np.arange(len(frame))
+    changed = {"y": rows < 3, "site": (rows > 3) & (rows < 6), "ward": rows == 8, "age": rows == 9}
+    written = frame.astype(dict.fromkeys(changed, object))
+    for column, where in changed.items():
+        written.loc[where, column] = text
+    FILES[name](written.astype(dict.fromkeys(changed, str)), tmp_path / name)
+    table = read_training_table(tmp_path / name, label="y", environment="site")
+    assert table.classes.tolist() == ["no", "yes"]
+    assert np.unique(table.environments).tolist() == ["a", "b"]
+    assert len(table) == len(frame) - 5
+    assert table.columns.values["ward"][3] is not None
+    assert not table.columns.values["ward"][3].is_valid
+    assert np.isnan(table.columns.values["age"][4])
+
+
 def test_partitions_of_parquet_are_columns(tmp_path: Path, frame: pd.DataFrame) -> None:
     frame["site"] = frame["site"].replace({"a": "St. Mary/1", "b": "2"})
     pq.write_to_dataset(pa.Table.from_pandas(frame), tmp_path / "t", partition_cols=["site"])
     table = read_training_table(tmp_path / "t", label="y", environment="site")
     assert sorted(set(table.environments)) == ["2", "St. Mary/1"]
     assert [batch.num_columns for batch in open_table(tmp_path / "t").batches(["site", "age"])] == [2, 2]
+    (tmp_path / "twice" / "site=a" / "site=b").mkdir(parents=True)
+    frame.to_parquet(tmp_path / "twice" / "site=a" / "site=b" / "t.parquet")
+    with pytest.raises(ValueError, match="lies in two folders that say what site is"):
+        open_table(tmp_path / "twice")
     frame.to_parquet(tmp_path / "t" / "stray.parquet")
     with pytest.raises(ValueError, match="partitioned in one way"):
         open_table(tmp_path / "t")
@@ -218,6 +260,25 @@ def test_numbers_and_texts_in_one_column_of_a_workbook_are_read_as_written(tmp_p
     path = tmp_path / "t.xlsx"
     pd.DataFrame({"crp": [1.5, "<5", 3, "#N/A"], "n": [1, 2, None, 4]}).to_excel(path, index=False)
     assert open_table(path).read().to_pydict() == {"crp": ["1.5", "<5", "3", None], "n": [1, 2, None, 4]}
+
+
+@pytest.mark.parametrize("kind", ["", 't="str"'])
+def test_a_formula_without_its_value_is_refused_by_cell(kind: str, tmp_path: Path, frame: pd.DataFrame) -> None:
+    """It would be a missing value in every row; the empty text that a formula may give is one."""
+    openpyxl = pytest.importorskip("openpyxl")
+    path, patched = tmp_path / "t.xlsx", tmp_path / "patched.xlsx"
+    frame.to_excel(path, index=False)
+    book = openpyxl.load_workbook(path)
+    book.active["C3"] = '=IF(D3>9,D3,"")'
+    book.save(path)
+    with zipfile.ZipFile(path) as given, zipfile.ZipFile(patched, "w") as archive:
+        for name in given.namelist():
+            archive.writestr(name, given.read(name).replace(b'<c r="C3"', b'<c r="C3" ' + kind.encode()))
+    if kind:
+        assert open_table(patched).read()["age"].null_count == 1
+        return
+    with pytest.raises(ValueError, match=r"Cell C3 of .*patched\.xlsx holds a formula without its value: open the"):
+        open_table(patched)
 
 
 @pytest.mark.parametrize("name", ["t.sqlite", "t.duckdb"])

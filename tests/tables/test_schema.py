@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
+import eber
 from eber.datasets.hospitals import draw_hospitals
+from eber.tables.columns import as_numbers
 from eber.tables.schema import Schema
 from eber.tables.training import TrainingTable, read_training_table
 
@@ -122,6 +127,39 @@ def test_decimal_commas_and_missing_values_are_read_as_what_they_are(tmp_path: P
     np.testing.assert_array_equal(dose, [1.5, -2, 32.5, *[np.nan] * 6, 4.0])
 
 
+def test_points_beside_decimal_commas_are_for_thousands(tmp_path: Path) -> None:
+    """1.234 would be read as a little more than one, a thousandth of what was meant."""
+    path = tmp_path / "t.csv"
+    rows = [f"s{j % 2};{j % 4 // 2};{form};{j % 7}" for j, form in enumerate(["1.234", "-12.300", "950,5", "870"] * 5)]
+    path.write_text("site;y;platelets;x\n" + "\n".join(rows) + "\n")
+    notes = read_training_table(path, label="y", environment="site").notes
+    assert any("'platelets' is not used: some of its numbers have thousands separators" in note for note in notes)
+    texts = pa.array(["950,5", None, "870", "1.234"])
+    with pytest.raises(ValueError, match=r"c of t has '1\.234' in row 14 and numbers with a decimal comma in others"):
+        as_numbers(texts, decimal_comma=True, odd_texts=(), where="c of t", first_row=10)
+    for plain in (["0.125", "1,5"], ["1.25", "1,5"], ["1.234", "870"]):  # no thousands, or no sign of them
+        as_numbers(pa.array(plain), decimal_comma=True, odd_texts=(), where="c of t")
+
+
+def test_a_header_between_the_rows_is_refused(tmp_path: Path, frame: pd.DataFrame) -> None:
+    """Files that were put one behind the other have one: it would be a class and an environment."""
+    path = tmp_path / "t.csv"
+    path.write_text(frame.to_csv(index=False) * 3)
+    with pytest.raises(ValueError, match=r"t\.csv has its header again in 2 rows, .* remove the headers"):
+        read_training_table(path, label="y", environment="site")
+    with pytest.raises(ValueError, match=r"has its header again in 2 rows"):
+        eber.prepare_table(path, label="y", environment="site", out=tmp_path / "prepared")
+
+
+def test_a_class_that_is_called_as_an_environment_s_prediction_is_refused(tmp_path: Path, frame: pd.DataFrame) -> None:
+    """p(environment a) was how much a row resembles the environment a, in the place of the class's probability."""
+    path = tmp_path / "t.csv"
+    frame.assign(y=["environment a", "b"] * 20).to_csv(path, index=False)
+    for read_it in (read_training_table, partial(eber.prepare_table, out=tmp_path / "prepared")):
+        with pytest.raises(ValueError, match=r"would be called p\(environment a\)\. Rename one"):
+            read_it(path, label="y", environment="site")
+
+
 def test_an_unclosed_quote_does_not_swallow_the_rest(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text('site,y,note\na,0,fine\nb,1,"open\na,1,lost\nb,0,lost\n')
@@ -170,6 +208,10 @@ def test_rows_without_label_or_environment_are_left_out_and_counted(tmp_path: Pa
         ([True, False], ["false", "true"]),
         (["sick", "well"], ["sick", "well"]),
         (["01", "1"], ["01", "1"]),
+        (["01", "02"], ["01", "02"]),
+        (["1_0", "2_0"], ["1_0", "2_0"]),
+        (["1.0", "0.0"], [0, 1]),
+        (["+1", "-1"], [-1, 1]),
     ],
 )
 def test_labels_may_be_numbers_booleans_or_text(
@@ -194,6 +236,41 @@ def test_names_that_differ_only_in_letter_case_or_blanks_are_refused(
 ) -> None:
     with pytest.raises(ValueError, match=says):
         read(tmp_path, frame.assign(**{column: values * 10}))
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "says"),
+    [
+        ("site", ["1", "1.0", "2", "2.0"], "holds '1' and '1.0', '2' and '2.0', which differ only"),
+        ("y", ["1", "1.0", "0", "0.0"], "holds '0' and '0.0', '1' and '1.0', which differ only"),
+        ("site", ["Zu\u0308rich", "Z\u00fcrich", "Bern", "Basel"], r"holds 'Zu\\u0308rich' and 'Zürich', which differ"),
+        (
+            "site",
+            ["Be\u200brn", "Bern", "Basel", "\ufeffBasel"],
+            r"'Basel' and '\\ufeffBasel', 'Bern' and 'Be\\u200brn'",
+        ),
+    ],
+)
+def test_names_that_look_alike_and_are_written_differently_are_refused(
+    tmp_path: Path, frame: pd.DataFrame, column: str, values: list[str], says: str
+) -> None:
+    """A hospital would be held out and trained on, and a class be two."""
+    with pytest.raises(ValueError, match=says):
+        read(tmp_path, frame.assign(**{column: values * 10}))
+
+
+@pytest.mark.parametrize("kind", [pa.decimal128(38, 0), pa.int64(), pa.float64()])
+def test_environments_that_are_long_numbers_stay_apart(tmp_path: Path, frame: pd.DataFrame, kind: Any) -> None:
+    """Not so by the fifteen digits that are safe to print of a floating-point number."""
+    numbers = [10**17, 10**17 + 64] * 20
+    table = pa.table({"y": frame["y"], "x": frame["x"], "site": pa.array(numbers).cast(kind, safe=False)})
+    found = read_training_table(table, label="y", environment="site").environments
+    assert np.unique(found).tolist() == ["100000000000000000", "100000000000000064"]
+
+
+def test_a_zero_with_a_sign_is_the_class_zero(frame: pd.DataFrame) -> None:
+    table = read_training_table(frame.assign(y=[-0.0, 0.0, 1.0, 1.0] * 10), label="y", environment="site")
+    assert table.classes.tolist() == [0, 1]
 
 
 def test_names_that_differ_in_more_than_blanks_are_different(tmp_path: Path, frame: pd.DataFrame) -> None:

@@ -76,3 +76,21 @@ def test_it_is_a_step_of_a_pipeline(hospitals: pd.DataFrame) -> None:
 def test_sparse_input_is_refused_with_a_sentence() -> None:
     with pytest.raises(TypeError, match=r"Sparse input is not supported: .*toarray"):
         TablePreprocessor().fit(sparse.csr_array(np.eye(3)))
+
+
+def test_a_row_is_encoded_as_it_is_whatever_rows_come_with_it() -> None:
+    """A minus among findings is a finding, also where no plus is beside it."""
+    table = pd.DataFrame({"smear": ["+", "-", "-", "++"] * 10, "age": range(40)})
+    preprocessor = TablePreprocessor(features=["smear", "age"]).fit(table)
+    together = preprocessor.transform(table)
+    apart = np.concatenate([preprocessor.transform(table.iloc[[j]]) for j in range(40)])
+    np.testing.assert_array_equal(apart, together)
+    minus = preprocessor.get_feature_names_out().tolist().index("smear = -")
+    np.testing.assert_array_equal(together[:, minus], table["smear"] == "-")
+
+
+def test_a_column_that_is_there_twice_is_refused_by_the_transformer() -> None:
+    table = pd.DataFrame({"age": range(40), "dose": [1.5, 2.5] * 20})
+    preprocessor = TablePreprocessor(features=["age", "dose"]).fit(table)
+    with pytest.raises(ValueError, match="has two columns called 'age'"):
+        preprocessor.transform(pd.concat([table, table[["age"]]], axis=1))

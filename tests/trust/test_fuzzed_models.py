@@ -184,6 +184,46 @@ def test_a_forged_model_with_attributes_that_no_fit_has_is_refused(
         EBERClassifier.load(folder)
 
 
+def two_exchanged(entries: list[dict[str, Any]]) -> None:
+    entries[:2] = entries[1::-1]
+
+
+def without_a_mean(entries: list[dict[str, Any]]) -> None:
+    entries[0]["mean"] = math.inf
+
+
+def without_a_median(entries: list[dict[str, Any]]) -> None:
+    entries[0]["fill"] = math.nan
+
+
+def with_a_value_twice(entries: list[dict[str, Any]]) -> None:
+    levels = next(entry["levels"] for entry in entries if entry["kind"] == "categorical")
+    levels[0] = levels[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (two_exchanged, "its columns and its preprocessing are of different tables"),
+        (without_a_mean, "a column in it has no mean"),
+        (without_a_median, "a column in it has no mean"),
+        (with_a_value_twice, "values of a column in it are not different ones"),
+    ],
+)
+def test_preprocessing_that_no_fit_has_is_refused(
+    change: Callable[[list[dict[str, Any]]], None], message: str, folders: dict[str, Path], tmp_path: Path
+) -> None:
+    """All of it would be answered from, one column as another or as a constant."""
+    folder = shutil.copytree(folders["bundle"], tmp_path / "model")
+    document = json.loads((folder / "table.json").read_text())
+    change(document["content"]["preprocessing"])
+    (folder / "table.json").write_bytes(
+        encode_checksummed(document["content"], document["format"], document["format_version"])
+    )
+    with pytest.raises(ModelFileError, match=message):
+        TableModel.load(folder)
+
+
 @pytest.mark.parametrize("dtype", [torch.int64, torch.complex64])
 def test_weights_that_are_no_real_numbers_are_refused(dtype: torch.dtype, tmp_path: Path) -> None:
     model = ERMClassifier(epochs=1, random_state=0).fit(rows.X, rows.y)

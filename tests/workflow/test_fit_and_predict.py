@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -194,3 +195,51 @@ def test_predictions_that_fail_leave_nothing(model: eber.TableModel, hospitals: 
         model.predict_table(hospitals, keep=["nothing"])
     with pytest.raises(ValueError, match=r"p\.xlsx is neither"):
         model.predict_table(hospitals, tmp_path / "p.xlsx")
+
+
+def test_a_feature_that_is_there_twice_is_refused(model: eber.TableModel, hospitals: pd.DataFrame) -> None:
+    """Which of the two was meant is not guessed, whichever comes first and however blanks hide it."""
+    rows = hospitals.head(5)
+    for place, name in ((0, "age "), (len(rows.columns), "age")):
+        twice = rows.copy()
+        twice.insert(place, name, 999, allow_duplicates=True)
+        with pytest.raises(ValueError, match="has two columns called 'age', and the data of the fit had one"):
+            model.predict_table(twice)
+        with pytest.raises(ValueError, match="has two columns called 'age'"):
+            model.predict_table(rows, labelled=twice)
+    with pytest.raises(ValueError, match="has two columns called 'sepsis'"):
+        model.predict_table(rows, labelled=pd.concat([rows, rows["sepsis"]], axis=1))
+    as_before = model.predict_table(rows.assign(**{"age.2": 999})).frame
+    pd.testing.assert_frame_equal(as_before, model.predict_table(rows).frame)
+
+
+@pytest.mark.parametrize("name", ["predicted", "p(1)", "z1"])
+def test_what_is_copied_does_not_take_the_name_of_a_prediction(
+    name: str, model: eber.TableModel, hospitals: pd.DataFrame, tmp_path: Path
+) -> None:
+    """Whoever asks for that column would get what an earlier model said."""
+    with pytest.raises(ValueError, match="beside predictions that have a column of that name"):
+        model.predict_table(hospitals.head(5).assign(**{name: 0}), tmp_path / "p.csv", keep=name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_nothing_is_written_over_what_is_read_or_into_it(
+    model: eber.TableModel, hospitals: pd.DataFrame, tmp_path: Path
+) -> None:
+    folder, labelled = tmp_path / "folder", tmp_path / "labelled.parquet"
+    folder.mkdir()
+    for path in (labelled, folder / "a.parquet"):
+        hospitals.head(60).to_parquet(path)
+    before = {path: path.read_bytes() for path in (labelled, folder / "a.parquet")}
+    attempts: list[Callable[[], object]] = [
+        lambda: model.predict_table(hospitals.head(5), labelled, labelled=labelled),
+        lambda: model.predict_table(folder, folder / "p.parquet"),
+        lambda: eber.predict_folder(model, folder, folder / "predictions"),
+        lambda: eber.compare_table(folder, **NAMES, out=folder / "results"),
+        lambda: eber.prepare_table(folder, **NAMES, out=folder / "prepared"),
+    ]
+    for attempt in attempts:
+        with pytest.raises(ValueError, match=r"is what is read; give another|lies in the folder .*, which is read;"):
+            attempt()
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    assert [path.name for path in folder.iterdir()] == ["a.parquet"]

@@ -125,7 +125,7 @@ def test_an_adaptation_is_to_the_rows_of_all_files(
 def test_outputs_among_the_inputs_are_refused(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = eber.load_model(place / "model")
     for out in (place / "new", place / "new" / "out"):
-        with pytest.raises(ValueError, match="lies in the folder to be predicted"):
+        with pytest.raises(ValueError, match=r"is what is read|lies in the folder .*, which is read"):
             model.predict_table(place / "new", out)
     with pytest.raises(ValueError, match="is no folder"):
         eber.predict_folder(model, place / "new" / NAMES[0], place / "out")

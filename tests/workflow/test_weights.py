@@ -39,6 +39,26 @@ def weighted(hospitals: pd.DataFrame) -> pd.DataFrame:
     return hospitals.assign(weight=weight)
 
 
+def of_mean_one(weight: pd.Series) -> np.ndarray:
+    return (weight / weight.mean()).to_numpy()
+
+
+@pytest.mark.parametrize("method", ["Logistic regression", "Random forest"])
+def test_only_ratios_in_a_column_of_weights_matter(method: str, weighted: pd.DataFrame) -> None:
+    """Survey weights of a thousand each would do away with the penalty of a logistic regression."""
+
+    def said(rows: pd.DataFrame, weight: str | None) -> np.ndarray:
+        model = eber.fit_table(rows, **NAMES, method=method, weight=weight, quick=True, scores=False)
+        frame = model.predict_table(weighted.drop(columns="weight")).frame
+        return np.asarray(frame.filter(regex=r"^p\("))
+
+    once = said(weighted, "weight")
+    np.testing.assert_allclose(said(weighted.assign(weight=1024 * weighted["weight"]), "weight"), once, atol=1e-12)
+    none = said(weighted.drop(columns="weight"), None)
+    np.testing.assert_array_equal(said(weighted.assign(weight=7.5), "weight"), none, "alike are none")
+    assert np.abs(none - once).max() > 0.01
+
+
 def test_scores_of_a_comparison_are_weighted_as_by_hand(weighted: pd.DataFrame, tmp_path: Path) -> None:
     found = eber.compare_table(weighted, **NAMES, weight="weight", methods=METHODS, quick=True, out=tmp_path, jobs=1)
     assert "weight" not in found.record.kinds
@@ -46,7 +66,7 @@ def test_scores_of_a_comparison_are_weighted_as_by_hand(weighted: pd.DataFrame, 
     assert any("rows have a weight of zero and are left out" in note for note in found.notes)
     counted = weighted[weighted["weight"] > 0].reset_index(drop=True)
     table = read_training_table(counted.drop(columns="weight"), **NAMES)
-    weight, scores = counted["weight"].to_numpy(), found.scores.set_index(["held_out", "method"])
+    weight, scores = of_mean_one(counted["weight"]), found.scores.set_index(["held_out", "method"])
     for hospital in np.unique(table.environments):
         held = table.environments == hospital
         train, test = np.flatnonzero(~held), np.flatnonzero(held)
@@ -115,7 +135,7 @@ def test_a_model_is_fitted_with_weights_and_its_card_says_so(
     preprocessing = Preprocessing.fit(table.columns, table.schema)
     X = preprocessing.transform(table.columns)
     expected = find_method("Logistic regression").build(random_state=0)
-    expected.fit(X, table.y, sample_weight=counted["weight"].to_numpy())
+    expected.fit(X, table.y, sample_weight=of_mean_one(counted["weight"]))
     frame = model.predict_table(counted.drop(columns="weight")).frame
     proba = frame[[name for name in frame.columns if name.startswith("p(")][: len(expected.classes_)]]
     np.testing.assert_allclose(np.sort(proba.to_numpy()), np.sort(expected.predict_proba(X)), atol=1e-6)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from eber.tables.guesses import is_code
 
 POSITIVE = (
     *("1", "true", "yes", "y", "ja", "oui", "si", "sí", "+", "++", "pos", "positive", "positiv", "present", "abnormal"),
@@ -23,6 +27,27 @@ UNKNOWN = (
     *("not known", "not available", "not done", "don't know"),
 )
 """Names of a class that say that nobody knows the class."""
+_WHOLE_NUMBER = re.compile(r"([+-]?(?:0|[1-9][0-9]{0,14}))(?:\.0{0,2})?")
+"""Not 01, 1_0 or 1.000, which are names."""
+
+
+def as_whole_number(text: str) -> str:
+    """1, 1.0 and +1 as 1: files write one number in several ways. Any other text as it is."""
+    found = _WHOLE_NUMBER.fullmatch(text)
+    return str(int(found[1])) if found else text
+
+
+def numbers_or_names(texts: NDArray[Any]) -> NDArray[Any]:
+    """Different texts as whole numbers where all of them are such, else as they are."""
+    if not all(map(_WHOLE_NUMBER.fullmatch, texts.tolist())):
+        return texts
+    return np.array([int(as_whole_number(text)) for text in texts.tolist()])
+
+
+def index_of_class(classes: NDArray[Any]) -> Callable[[str], int | None]:
+    """From a text to the class that it names, counted as in `classes` (K,); to None where it names none."""
+    known = {str(label): index for index, label in enumerate(classes)}
+    return lambda text: known.get(text, known.get(as_whole_number(text)))
 
 
 def choose_positive(classes: NDArray[Any], counts: NDArray[np.int64], given: str | None, where: str) -> tuple[str, str]:
@@ -71,10 +96,10 @@ def ordered_classes(labels: NDArray[Any], positive: str) -> NDArray[Any]:
 
 
 def say_unknown(classes: NDArray[Any], counts: NDArray[np.int64], name: str) -> list[str]:
-    """A remark for each class whose name says that nobody knows the class."""
+    """A remark for each class whose name says that nobody knows the class, as "unknown" and -999 do."""
     return [
         f"Check label {name!r}: {str(label)!r} ({count} {'row' if count == 1 else 'rows'}) is a class of its own here; "
         f"where it means that the label is missing, give --missing {shlex.quote(str(label))}."
         for label, count in zip(classes, counts, strict=True)
-        if str(label).strip().lower() in UNKNOWN
+        if str(label).strip().lower() in UNKNOWN or is_code(str(label))
     ]

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Literal
 
 import numpy as np
@@ -59,6 +60,9 @@ _NUMBER = rf"^\s*{_DIGITS}\s*$|^\s*[+-]?[iI][nN][fF](inity)?\s*$"
 _LIMIT = rf"^\s*(?:[<>]=?|≤|≥)\s*({_DIGITS})\s*$"
 _UNIT = rf"^\s*{_DIGITS}\s*([\pL%°].*)$"
 _GROUPED = r"^\s*[+-]?\d{1,3}([.,]\d{3})+[.,]\d+\s*$|^\s*[+-]?\d{1,3}(,\d{3})+\s*$|^\s*[+-]?\d{1,3}([.,]\d{3}){2,}\s*$"
+_DECIMAL_COMMA = r"^\s*[+-]?\d*,\d+\s*$"
+_POINTED = r"^\s*[+-]?[1-9]\d{0,2}(\.\d{3})+\s*$"
+"""1.234, which may be a thousand; beside 1,5 in one column it is."""
 _DATE = (
     r"^\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})|\d{1,2}[- ][A-Za-z]{3,9}[- ]\d{2,4})"
     r"([ T]\d{1,2}:\d{2}.*)?\s*$|^\s*\d{1,2}:\d{2}(:\d{2})?\s*$"
@@ -108,7 +112,7 @@ def find_meaning(column: Any, decimal_comma: bool) -> Meaning:
     if is_limit.sum() <= is_number.sum():
         is_number |= is_limit
     odd = ~is_number
-    is_grouped = odd & _looks_like(values, _GROUPED)
+    is_grouped = (odd & _looks_like(values, _GROUPED)) | _thousands(values, decimal_comma)
     if is_grouped.any() and counts[is_number | is_grouped].sum() >= (1 - MAX_ODD_SHARE) * total:
         return Meaning("grouped")
     if is_number.all() and is_category:
@@ -181,6 +185,12 @@ def as_numbers(
         if odd_texts:
             odd = pc.is_in(texts, pa.array(odd_texts))
             texts = pc.if_else(odd, pa.scalar(None, pa.string()), texts)
+        if (grouped := _thousands(texts, decimal_comma)).any():
+            row = int(np.argmax(grouped))
+            raise ValueError(
+                f"{where} has {shortened(texts[row].as_py())} in row {first_row + row + 1} and numbers with a decimal "
+                "comma in others, so that its points are for thousands: write numbers without these."
+            )
         texts = pc.utf8_trim_whitespace(_number_texts(texts, decimal_comma))
         if _reads_limits(odd_texts, decimal_comma):
             texts = pc.replace_substring_regex(texts, _LIMIT, r"\1")
@@ -236,9 +246,22 @@ def as_texts(column: Any) -> Any:
     if pa.types.is_string(column.type):
         return pc.utf8_trim_whitespace(column)
     if pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
+        write = _decimal_text if pa.types.is_decimal(column.type) else number_text
         values = np.asarray(column.to_numpy(zero_copy_only=False), dtype=object)
-        return pa.array([None if value is None or value != value else f"{float(value):.15g}" for value in values])
+        return pa.array([None if value is None or value != value else write(value) for value in values], pa.string())
     return pc.cast(column, pa.string())
+
+
+def number_text(value: float) -> str:
+    """A number as `as_texts` writes it: a whole one to its last digit, which tells two apart; zero without a sign."""
+    number = float(value) + 0.0
+    return f"{number:.0f}" if number.is_integer() and abs(number) < 2**63 else f"{number:.15g}"
+
+
+def _decimal_text(value: Decimal) -> str:
+    """All digits, without zeros at the end."""
+    text = f"{value:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def plain_column(column: Any) -> Any:
@@ -316,6 +339,13 @@ def _to_float(column: Any) -> Any:
 
 def _words(values: Any) -> Any:
     return pc.utf8_lower(pc.utf8_trim_whitespace(values))
+
+
+def _thousands(values: Any, decimal_comma: bool) -> NDArray[np.bool_]:
+    """Which texts are numbers with points for thousands, as others have a comma for decimals."""
+    if not decimal_comma or not _looks_like(values, _DECIMAL_COMMA).any():
+        return np.zeros(len(values), dtype=bool)
+    return _looks_like(values, _POINTED)
 
 
 def _number_texts(values: Any, decimal_comma: bool) -> Any:

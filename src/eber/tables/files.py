@@ -98,6 +98,11 @@ class TableFile:
         return self.rows.decimal_comma
 
     @property
+    def renamed(self) -> set[str]:
+        """Columns that have another name here than in the file, where an earlier one is called so."""
+        return set(self.names).difference(unnumbered(self.rows.header))
+
+    @property
     def fingerprint(self) -> str:
         """SHA-256 of what holds the rows, one part after the other."""
         digest = hashlib.sha256()
@@ -269,12 +274,27 @@ def _keep_standard_input() -> Path:
     return path
 
 
+def unnumbered(header: Sequence[str]) -> list[str]:
+    """Names without blanks around them, or by their place; a name may be there twice."""
+    return [raw.strip().removeprefix("\ufeff") or f"column {place}" for place, raw in enumerate(header, start=1)]
+
+
+def require_apart(out: Path, source: Any) -> None:
+    """Refuse to write over what is read, or into a folder that is read as a table."""
+    if not is_path(source):
+        return
+    written, read = out.resolve(), Path(source).resolve()
+    if written == read:
+        raise ValueError(f"{out} is what is read; give another name for what is written.")
+    if read in written.parents:
+        raise ValueError(f"{out} lies in the folder {source}, which is read; give another one for what is written.")
+
+
 def unique_names(header: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Each name once, without blanks around it, and a note for each that had to be changed."""
     names: list[str] = []
     notes: list[str] = []
-    for position, raw in enumerate(header, start=1):
-        name = raw.strip().removeprefix("\ufeff") or f"column {position}"
+    for position, name in enumerate(unnumbered(header), start=1):
         if name in names:
             number = 2
             while f"{name}.{number}" in names or f"{name}.{number}" in header:

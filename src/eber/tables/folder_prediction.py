@@ -19,11 +19,11 @@ import numpy as np
 import eber
 from eber.io.checksummed_json import encode_checksummed, read_checksummed
 from eber.io.files import digest_of, sole_writer, sweep_temporaries, write_atomically
-from eber.tables.files import file_marks, open_table
+from eber.tables.files import file_marks, open_table, require_apart
 from eber.tables.model_folder import TableModel
 from eber.tables.prediction import Asked, predict_file, say_intervals
 from eber.tables.predictions import PredictionReport, TablePredictions
-from eber.tables.schema import require_columns
+from eber.tables.schema import require_columns, require_features
 from eber.tables.section_prediction import (
     Section,
     forget_sections,
@@ -184,10 +184,9 @@ def predict_folder(
     ValueError
         Where files could not be predicted, when all others are done.
     """
-    if out.resolve() == folder.resolve() or folder.resolve() in out.resolve().parents:
-        raise ValueError(f"{out} lies in the folder to be predicted; give another one for the predictions.")
+    require_apart(out, folder)
     file = open_table(folder)
-    require_columns(file, [feature.name for feature in model.schema.features])
+    require_features(file, model.schema)
     require_columns(file, asked.keep)
     report = PredictionReport(unlike=UnlikeTraining(model.preprocessing), intervals=say_intervals(model, asked.level))
     task = FolderTask(model, folder, out, replace(asked, adapt=False, force=False))

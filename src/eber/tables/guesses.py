@@ -71,13 +71,18 @@ _THINGS = (
 """What is numbered, beyond subjects."""
 
 
+def is_code(text: str) -> bool:
+    """Whether a number is one that is written for a missing value."""
+    return _CLASSIC.fullmatch(text) is not None
+
+
 def missing_codes(numbers: NDArray[np.float64]) -> dict[float, int]:
     """Codes for missing values in a column (n,), with the number of their rows."""
     known = numbers[~np.isnan(numbers)]
     if len(known) < MIN_ROWS:
         return {}
     values, counts = np.unique(known, return_counts=True)
-    looks = np.array([_CLASSIC.fullmatch(f"{value:.15g}") is not None for value in values])
+    looks = np.array([is_code(f"{value:.15g}") for value in values])
     repeated = looks & (counts >= MIN_REPEATS)
     if not repeated.any():
         return {}

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eber.io.text import count, shortened
+from eber.tables.classes import index_of_class
 from eber.tables.columns import as_texts
 from eber.tables.files import TableFile, open_table
 from eber.tables.frames import is_path
 from eber.tables.model_folder import TableModel
 from eber.tables.new_environment import say_learned
 from eber.tables.reading import NOTHING_SAID, Reading
-from eber.tables.schema import require_columns
+from eber.tables.schema import require_features
 from eber.tables.training import decode
 from eber.tuning.calibration import fixed_calibration
 from eber.tuning.few_labels import learn_labels, said
@@ -90,8 +91,8 @@ def read_labelled(model: TableModel, file: TableFile) -> LabelledRows:
     """
     schema = model.schema
     names = [feature.name for feature in schema.features]
-    require_columns(file, [schema.label, *names])
-    known = {str(label): index for index, label in enumerate(model.classifier.classes_)}
+    require_features(file, schema, schema.label)
+    index_of = index_of_class(model.classifier.classes_)
     has_environment = schema.environment in file.names
     kept: list[NDArray[np.float64]] = []
     y_index: list[int] = []
@@ -103,18 +104,20 @@ def read_labelled(model: TableModel, file: TableFile) -> LabelledRows:
         rows = [i for i, label in enumerate(labels) if label is not None]
         unlabelled += [n_rows + i + 1 for i, label in enumerate(labels) if label is None]
         for i in rows:
-            if labels[i] not in known:
+            if (index := index_of(labels[i])) is None:
+                known = ", ".join(map(str, model.classifier.classes_[:MAX_NAMED]))
                 raise ValueError(
                     f"Row {n_rows + i + 1} of {file.title} has the label {shortened(labels[i])} in column "
-                    f"{schema.label!r}, which the model does not know; it knows {', '.join(list(known)[:MAX_NAMED])}."
+                    f"{schema.label!r}, which the model does not know; it knows {known}."
                 )
+            y_index.append(index)
         X = model.preprocessing.transform(decode(table, file, schema, n_rows))
         kept.append(X[rows])
-        y_index += [known[labels[i]] for i in rows]
         if has_environment:
             where = as_texts(table[schema.environment]).to_pylist()
             found |= dict.fromkeys(str(where[i]) for i in rows if where[i] is not None)
         n_rows += len(labels)
+    file.require_unchanged()
     if not y_index:
         raise ValueError(f"{file.title} has no row with a label in column {schema.label!r}: there is nothing to learn.")
     remarks = _say_unlabelled(unlabelled, n_rows, file.title) + _say_environments(model, tuple(found))

@@ -30,13 +30,17 @@ def answer_one_row(
     texts += [text for feature in schema.features for text in (feature.name, *feature.odd_texts)]
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("a name in it is no text")
-    kinds = {feature.name: feature.kind for feature in schema.features}
-    if not set(kinds.values()) <= set(get_args(FeatureKind)) or kinds != {
-        encoding.name: encoding.kind for encoding in preprocessing.encodings
-    }:
+    encodings = preprocessing.encodings
+    kinds = [(feature.name, feature.kind) for feature in schema.features]
+    # In another order the classifier would take one column for another.
+    if not {kind for _, kind in kinds} <= set(get_args(FeatureKind)) or kinds != [(e.name, e.kind) for e in encodings]:
         raise ValueError("its columns and its preprocessing are of different tables")
-    if not all(0 < encoding.scale < math.inf for encoding in preprocessing.encodings):
+    if not all(0 < encoding.scale < math.inf for encoding in encodings):
         raise ValueError("a column in it has no scale")
+    if not all(math.isfinite(encoding.mean) and math.isfinite(encoding.fill) for encoding in encodings):
+        raise ValueError("a column in it has no mean")
+    if not all(len(set(encoding.levels)) == len(encoding.levels) <= encoding.n_levels for encoding in encodings):
+        raise ValueError("values of a column in it are not different ones")
     if not all(isinstance(feature.signs, bool) for feature in schema.features):
         raise ValueError("a column in it is neither of signs nor not")
     columns = FeatureColumns(

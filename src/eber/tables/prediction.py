@@ -20,13 +20,13 @@ from eber.io.files import leaving_no_empty_folder, replacing, sole_writer
 from eber.io.spreadsheet_text import escape_formulas
 from eber.io.text import count
 from eber.tables.columns import find_limits
-from eber.tables.files import BATCH_ROWS, PARQUET_SUFFIXES, TableFile, open_table, unique_names
+from eber.tables.files import BATCH_ROWS, PARQUET_SUFFIXES, TableFile, open_table, require_apart
 from eber.tables.frames import frame_like, is_path
 from eber.tables.model_folder import TableModel
 from eber.tables.new_environment import LEVEL, interval, interval_columns, recalibrated
 from eber.tables.predictions import PredictionReport, TablePredictions, add_counts
 from eber.tables.reading import NOTHING_SAID, Reading
-from eber.tables.schema import require_columns
+from eber.tables.schema import require_columns, require_features
 from eber.tables.training import decode
 from eber.tables.unlabelled_rows import ADAPTATION_ROWS, adapted, draw_rows, require_adaptable
 from eber.tables.unlike_training import UnlikeTraining
@@ -82,6 +82,8 @@ def predict_table(
 ) -> TablePredictions:
     """Predict every row of a table; see :meth:`TableModel.predict_table`."""
     asked = Asked((keep,) if isinstance(keep, str) else tuple(keep), adapt or force, force, checked_level(level))
+    if out is not None:
+        require_apart(Path(out), labelled)
     with one_thread():
         model, learned = with_labels(model, labelled, table, asked, reading)
         predictions = _predict(model, table, out, asked, reading)
@@ -130,7 +132,7 @@ def predict_interval(
     checked_level(level)
     file, report = _open(model, table, reading), PredictionReport()
     names = [feature.name for feature in model.schema.features]
-    require_columns(file, names)
+    require_features(file, model.schema)
     parts = []
     with one_thread():
         for rows in file.batches(names, _batch_rows(model, names)):
@@ -139,6 +141,7 @@ def predict_interval(
             report.rows += len(X)
     if not report.rows:
         raise ValueError(f"{file.title} has columns but no rows.")
+    file.require_unchanged()
     low, high = (np.concatenate(values) for values in zip(*parts, strict=True))
     return low, high
 
@@ -169,8 +172,7 @@ def predict_file(
     """
     if out.suffix not in SUFFIXES:
         raise ValueError(f"Predictions are written as .csv or .parquet; {out.name} is neither.")
-    if is_path(table) and out.resolve() == Path(table).resolve():
-        raise ValueError(f"{out} is the file to be predicted; give another name for the predictions.")
+    require_apart(out, table)
     return _write_answers(*_predict_batches(model, _open(model, table, reading), asked, random_state), out)
 
 
@@ -219,7 +221,7 @@ def _predict_batches(
     What does not fit the model is refused at once.
     """
     names = [feature.name for feature in model.schema.features]
-    require_columns(file, names)
+    require_features(file, model.schema)
     require_columns(file, asked.keep)
     copied = tuple(dict.fromkeys([*asked.keep, *(name for name in model.schema.identifiers if name in file.names)]))
     used = {*names, *copied, model.schema.label, model.schema.environment, *model.schema.dropped}
@@ -281,8 +283,13 @@ def _batch_rows(model: TableModel, read: Sequence[str]) -> int:
 def _answers(model: TableModel, X: NDArray[np.float64], copied: dict[str, Any], level: float) -> Any:
     """A pyarrow table with the copied columns and everything that the model says about these rows."""
     columns = dict(_answer_columns(model, X, level))
-    names, _ = unique_names([*copied, *columns])
-    return pa.table([*copied.values(), *(pa.array(values) for values in columns.values())], names=list(names))
+    for name in copied:
+        if name in columns:  # whoever reads the answers would take the one for the other
+            raise ValueError(
+                f"Column {name!r} of the table would be copied beside predictions that have a column of that name: "
+                "rename it in the table, or do not keep it."
+            )
+    return pa.table({**copied, **{name: pa.array(values) for name, values in columns.items()}})
 
 
 def _answer_columns(model: TableModel, X: NDArray[np.float64], level: float) -> Iterator[tuple[str, Any]]:

@@ -194,6 +194,19 @@ def require_columns(file: TableFile, names: Sequence[str]) -> None:
             raise ValueError(f"{file.title} has no column {name!r}.{hint} Its columns are {shown}.")
 
 
+def require_features(file: TableFile, schema: Schema, *further: str) -> None:
+    """Refuse a table without the columns that a model needs, or with two of a name where the fit had one."""
+    names = [*further, *(feature.name for feature in schema.features)]
+    require_columns(file, names)
+    for name in names:
+        second = f"{name}.2"
+        if second in file.renamed and second not in (*names, *schema.dropped):
+            raise ValueError(
+                f"{file.title} has two columns called {name!r}, and the data of the fit had one: rename or remove the "
+                "other, so that it is clear which is meant."
+            )
+
+
 def words_of(name: str) -> list[str]:
     """The words of a column's name, in small letters."""
     return [word.lower() for word in re.findall(r"[a-z]+|[A-Z]+(?![a-z])|[A-Z][a-z]+", name)]

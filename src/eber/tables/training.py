@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from eber.io.text import shortened
+from eber.io.text import count, cut, shortened
 from eber.tables.choices import NO_CHOICES, ColumnChoices
-from eber.tables.classes import choose_positive, ordered_classes, say_unknown
+from eber.tables.classes import as_whole_number, choose_positive, numbers_or_names, ordered_classes, say_unknown
 from eber.tables.column_decisions import find_schema
 from eber.tables.columns import as_booleans, as_numbers, as_texts, as_words, find_meaning
 from eber.tables.files import TableFile, open_table
@@ -77,9 +78,9 @@ class TrainingTable:
     fingerprint : str
         SHA-256 of what the rows were read from.
     weights : array of shape (n,), optional
-        How much each row counts, above zero.
+        How much each row counts, above zero and one in the mean; None where all count alike.
     weight : str
-        The column of `weights`; empty where there is none.
+        The column that weights were asked from; empty where none was.
     """
 
     name: str
@@ -181,9 +182,11 @@ def read_training_table(
         notes += said
     check_label(rows[label], title, label, file.decimal_comma)
     texts, index = np.unique(np.array(as_texts(rows[label]).to_pylist(), dtype=str), return_inverse=True)
+    refuse_headers(int(((texts == label)[index] & (environments == environment)).sum()), title)
     y = settled_classes(texts, len(index), title, label)[index]
     check_environments(np.unique(environments), len(environments), title, environment)
     classes, counts = np.unique(y, return_counts=True)
+    check_class_names(classes, np.unique(environments), title)
     positive, why_positive = choose_positive(classes, counts, choices.positive, f"The label {label!r} of {title}")
     schema = find_schema(
         file,
@@ -264,6 +267,15 @@ def say_missing(file: TableFile, n_rows: int, missing: Mapping[str, int]) -> lis
     return notes
 
 
+def refuse_headers(n_rows: int, title: str) -> None:
+    """Refuse a table in which so many rows call label and environment as their columns are called."""
+    if n_rows:
+        raise ValueError(
+            f"{title} has its header again in {count(n_rows, 'row')}, as files have that were put one behind the "
+            "other: remove the headers between them."
+        )
+
+
 def check_label(column: Any, title: str, name: str, decimal_comma: bool) -> None:
     """Refuse a column that cannot be a label, whatever its values."""
     if find_meaning(column, decimal_comma).kind in ("date", "unusable"):
@@ -283,13 +295,17 @@ def settled_classes(classes: NDArray[Any], n_rows: int, title: str, name: str) -
             f"classes; at most {MAX_CLASSES} are possible, with several rows each. Cut a continuous "
             "label into classes first."
         )
-    try:
-        numbers = classes.astype(np.float64)
-    except ValueError:
-        return classes
-    whole = np.isfinite(numbers) & (numbers == np.round(numbers)) & (np.abs(numbers) < 2**53)
-    distinct = len(np.unique(numbers)) == len(classes)  # "01" and "1" are two labels
-    return numbers.astype(np.int64) if whole.all() and distinct else classes
+    return numbers_or_names(classes)
+
+
+def check_class_names(classes: NDArray[Any], environments: NDArray[Any], title: str) -> None:
+    """Refuse a class whose predictions would have the name of those of an environment."""
+    for name in environments:
+        if f"environment {name}" in map(str, classes):
+            raise ValueError(
+                f"{title} has the class {shortened(f'environment {name}')} and the environment {shortened(name)}: "
+                f"predictions of both would be called p(environment {cut(name)}). Rename one of them."
+            )
 
 
 def check_environments(names: NDArray[Any], n_rows: int, title: str, name: str) -> None:
@@ -306,15 +322,25 @@ def _check_spelling(values: NDArray[Any], title: str, name: str) -> None:
     """Refuse values that are one to a reader and would be two classes or two environments to a model."""
     spellings: dict[str, list[str]] = {}
     for value in map(str, values):
-        # A blank between digits stays: "1 11" and "11 1" are different numbers of something.
-        key = re.sub(r"(?<!\d) | (?!\d)", "", " ".join(value.casefold().split()))
-        spellings.setdefault(key, []).append(value)
-    alike = [" and ".join(map(shortened, group)) for group in spellings.values() if len(group) > 1]
+        spellings.setdefault(_as_read(value), []).append(value)
+    alike = [" and ".join(map(_shown, group)) for group in spellings.values() if len(group) > 1]
     if alike:
         raise ValueError(
-            f"Column {name!r} of {title} holds {', '.join(alike[:3])}, which differ only in letter case or blanks: "
-            "write them alike."
+            f"Column {name!r} of {title} holds {', '.join(alike[:3])}, which differ only in letter case, blanks or "
+            "how a letter or a number is written: write them alike."
         )
+
+
+def _as_read(value: str) -> str:
+    """What a reader takes in of a name: no signs without width, ü from one character or two, 1.0 as 1."""
+    visible = "".join(c for c in unicodedata.normalize("NFC", value) if unicodedata.category(c) != "Cf")
+    # A blank between digits stays: "1 11" and "11 1" are different numbers of something.
+    return as_whole_number(re.sub(r"(?<!\d) | (?!\d)", "", " ".join(visible.casefold().split())))
+
+
+def _shown(value: str) -> str:
+    """With codes for its letters where these alone tell it from a name that looks the same."""
+    return shortened(value) if unicodedata.is_normalized("NFC", value) else cut(ascii(value))
 
 
 def _subjects(table: Any, schema: Schema) -> tuple[str, NDArray[Any] | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from eber.tables.column_decisions import find_schema
 from eber.tables.files import TableFile, open_table
 from eber.tables.preprocessing import Preprocessing
-from eber.tables.schema import Schema, require_columns
+from eber.tables.schema import Schema, require_features
 from eber.tables.training import decode
 
 NO_COLUMN = ""
@@ -100,10 +101,16 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         Columns are found by name: their order does not matter, and columns that the fit has not seen are not used.
         """
         check_is_fitted(self)
-        file = self._open(X, reset=False)
-        used = [feature.name for feature in self.schema_.features]
-        require_columns(file, used)
-        return self.preprocessing_.transform(decode(file.read(used), file, self.schema_))
+        # A minus is what it was at the fit, whatever the other rows of this table hold.
+        file = replace(self._open(X, reset=False), signs=self.schema_.signs)
+        require_features(file, self.schema_)
+        parts, n_rows = list[NDArray[np.float64]](), 0
+        for rows in file.batches([feature.name for feature in self.schema_.features]):
+            parts.append(self.preprocessing_.transform(decode(rows, file, self.schema_, n_rows)))
+            n_rows += rows.num_rows
+        if not parts:
+            raise ValueError(f"{file.title} has columns but no rows.")
+        return np.concatenate(parts)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the columns of the matrix, such as "age", "ward = A" and "age is missing".

@@ -17,8 +17,10 @@ MAX_LISTED = 5
 
 def weigh_rows(
     rows: Any, name: str, environments: NDArray[Any], file: TableFile, numbers: NDArray[np.int64]
-) -> tuple[Any, NDArray[Any], NDArray[np.float64], list[str]]:
-    """The rows that count, with their environments and weights, (n,) each, and what there is to say.
+) -> tuple[Any, NDArray[Any], NDArray[np.float64] | None, list[str]]:
+    """The rows that count, with their environments and weights of mean one, (n,) each, and what there is to say.
+
+    Weights that are all alike are none.
 
     Parameters
     ----------
@@ -38,7 +40,11 @@ def weigh_rows(
         rows, environments, weights = rows.filter(pa.array(counted)), environments[counted], weights[counted]
     span = f"from {weights.min():g} to {weights.max():g}"
     notes.append(f"Rows count by their weight, column {name!r}, {span}: in fits and in scores.")
-    return rows, environments, weights, notes
+    if weights.min() == weights.max():
+        return rows, environments, None, notes
+    # Scikit-learn's methods hold the sum of the weights against a penalty: only ratios are to matter.
+    weights = weights / weights.max()  # so that no sum overflows
+    return rows, environments, weights / weights.mean(), notes
 
 
 def read_weights(

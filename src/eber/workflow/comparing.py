@@ -25,7 +25,7 @@ from eber.runs.ledger import CELLS_FOLDER
 from eber.runs.progress import Progress
 from eber.runs.results import Results
 from eber.runs.runner import RunSummary, run, writing_outputs
-from eber.tables.files import TableFile, open_table
+from eber.tables.files import TableFile, open_table, require_apart
 from eber.tables.prepared.folder import PreparedTable, is_prepared
 from eber.tables.readers.protocol import TooLargeError
 from eber.tables.reading import Reading
@@ -149,6 +149,7 @@ def compare_table(
     choices = choices_of(categorical, numeric, missing, positive, weight)
     dropped, wanted = names_of(drop, "drop"), None if features is None else names_of(features, "features")
     listener, folder = as_progress(progress), Path(out) if out is not None else results_folder(table, quick)
+    require_apart(folder, table)
     sample: Sample | None = None
     if is_prepared(table):
         given: dict[str, Any] = {"label": label, "environment": environment, "drop": dropped, "features": wanted}

@@ -13,6 +13,7 @@ from eber.io.text import count
 from eber.runs.backends import Failure, check_backend, open_backend
 from eber.runs.travelling import Luggage, pack
 from eber.tables import folder_prediction
+from eber.tables.files import require_apart
 from eber.tables.model_folder import TableModel
 from eber.tables.new_environment import LEVEL
 from eber.tables.prediction import Asked, with_labels
@@ -74,6 +75,7 @@ def predict_folder(
             return one_after_the_other(function, tasks)
         return on_backend(backend, jobs, function, tasks)
 
+    require_apart(out, labelled)
     asked = Asked(tuple(names_of(keep, "keep")), adapt or force, force, checked_level(level))
     model, learned = with_labels(model, labelled, folder, asked)
     with leaving_no_empty_folder(out):

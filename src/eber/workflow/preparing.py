@@ -8,7 +8,7 @@ from typing import Any
 
 from eber.runs.backends import check_backend
 from eber.runs.progress import Progress
-from eber.tables.files import open_table
+from eber.tables.files import open_table, require_apart
 from eber.tables.prepared.folder import PreparedTable
 from eber.tables.prepared.preparing import prepare
 from eber.tables.reading import Reading
@@ -72,6 +72,7 @@ def prepare_table(
             return one_after_the_other(function, tasks)
         return on_backend(backend, jobs, function, tasks)
 
+    require_apart(Path(out), table)
     choices = choices_of(categorical, numeric, missing, positive, weight=None)
     # As absolute paths: a process elsewhere has another working folder.
     return prepare(

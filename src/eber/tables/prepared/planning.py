@@ -21,7 +21,15 @@ from eber.tables.prepared.learning import MEDIAN_RANK_ERROR, Learning
 from eber.tables.prepared.looking import SAMPLE_ROWS, look, write_sample
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.schema import Schema
-from eber.tables.training import check_environments, check_label, decode, say_missing, settled_classes
+from eber.tables.training import (
+    check_class_names,
+    check_environments,
+    check_label,
+    decode,
+    refuse_headers,
+    say_missing,
+    settled_classes,
+)
 
 MAX_ENVIRONMENTS = 1_000_000
 
@@ -40,6 +48,7 @@ def plan(
     notes = [*file.notes, *say_missing(file, seen.all_rows, seen.missing)]
     if not seen.n_rows:
         raise ValueError(f"{file.title} has no row with both a label ({label!r}) and an environment ({environment!r}).")
+    refuse_headers(seen.counts[label, environment], file.title)
     write_sample(seen, sample)
     check_label(seen.sample[label], file.title, label, file.decimal_comma)
     texts = np.array(sorted({text for text, _ in seen.counts}))
@@ -49,6 +58,7 @@ def plan(
     sizes = np.array([sum(size for (of, _), size in seen.counts.items() if of == text) for text in texts])
     environments = np.array(sorted({name for _, name in seen.counts}))
     check_environments(environments, seen.n_rows, file.title, environment)
+    check_class_names(classes, environments, file.title)
     if len(environments) > MAX_ENVIRONMENTS:
         raise ValueError(f"{file.title} has {len(environments)} environments; at most {MAX_ENVIRONMENTS} are possible.")
     where = f"The label {label!r} of {file.title}"

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from eber.tables.readers.missing import MISSING_TEXTS
+from eber.tables.readers.missing import with_missing_as_null
 from eber.tables.readers.protocol import BUFFER_BYTES, Format, naming_damage, never
 from eber.tables.reading import Reading
 
@@ -62,7 +62,7 @@ class CSVRows:
         batch = None
         with self.open(types) as reader:
             for batch in reader:
-                yield batch
+                yield with_missing_as_null(batch)
         if batch is not None and batch.num_rows:
             self._check_last_quote(batch.column(batch.num_columns - 1)[-1].as_py() or "")
 
@@ -78,9 +78,7 @@ class CSVRows:
                 block_size=4 << 20, use_threads=False, encoding=self.encoding, skip_rows=self.skipped
             ),
             parse_options=pacsv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
-            convert_options=pacsv.ConvertOptions(
-                column_types=types, null_values=list(MISSING_TEXTS), strings_can_be_null=True
-            ),
+            convert_options=pacsv.ConvertOptions(column_types=types),
         )
 
     def _check_last_quote(self, last_value: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import zipfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from eber.tables.readers import protocol
@@ -28,6 +30,12 @@ def _open(part: Any, reading: Reading) -> Rows:
         sheet = book[_sheet_name(path, book.sheetnames, reading.sheet)]
         with naming_reader(path, "an Excel workbook"):
             rows = list(_rows(sheet))
+            formula = _first_without_value(openpyxl, path, sheet) if any(None in row for row in rows) else ""
+        if formula:
+            raise ValueError(
+                f"Cell {formula} of {path} holds a formula without its value: open the workbook in Excel or "
+                "LibreOffice, and save it there."
+            )
         if not rows:
             raise ValueError(f"Sheet {sheet.title!r} of {path} is empty.")
         width = max((j + 1 for j, name in enumerate(rows[0]) if name is not None), default=0)
@@ -55,6 +63,18 @@ def _rows(sheet: Any) -> Iterator[list[Any]]:
             row.pop()
         if row:
             yield row
+
+
+def _first_without_value(openpyxl: Any, path: Path, sheet: Any) -> str:
+    """The first cell with a formula whose value the program that wrote it has not worked out; empty without one."""
+    book = openpyxl.load_workbook(path, read_only=True)
+    with contextlib.closing(book):
+        for formulas, values in zip(book[sheet.title].iter_rows(), sheet.iter_rows(), strict=True):
+            for formula, value in zip(formulas, values, strict=True):
+                # The empty text that =IF(A2="","",A2) may give is a value, of type "str".
+                if formula.data_type == "f" and value.value is None and value.data_type == "n":
+                    return str(formula.coordinate)
+    return ""
 
 
 FORMAT = Format("an Excel workbook", SUFFIXES, never, _open, takes=("sheet",), keeps=False)

@@ -20,6 +20,9 @@ FILE_COLUMN = "file"
 CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 NOTHING = "__HIVE_DEFAULT_PARTITION__"
 """The partition of rows without a value."""
+UNFINISHED = "_temporary"
+LOGS = {"_delta_log": "Delta Lake", ".hoodie": "Apache Hudi", "metadata/*.metadata.json": "Apache Iceberg"}
+"""What lies in folders that programs keep tables with a history in."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,8 @@ class CSVFolderRows:
 
 def open_folder(folder: Path, reading: Reading) -> Rows:
     """Open the Parquet files of a folder and those in it, or else its CSV files."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    _require_plain_files(folder)
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and not _is_passed_over(path, folder))
     found = [path for path in files if path.suffix in parquet.FORMAT.suffixes]
     if found:
         partitions = [_partition(path, folder) for path in found]
@@ -83,6 +87,21 @@ def open_folder(folder: Path, reading: Reading) -> Rows:
             f"The folder {folder} holds no Parquet file (*{', *'.join(parquet.FORMAT.suffixes)}) and no CSV file."
         )
     return _csv_files(folder, [open_csv(path, reading) for path in tables])
+
+
+def _is_passed_over(path: Path, folder: Path) -> bool:
+    """Whether a file is hidden, or lies in a hidden folder: copies that editors keep, what Spark has not finished."""
+    return any(step.startswith(".") or step == UNFINISHED for step in path.relative_to(folder).parts)
+
+
+def _require_plain_files(folder: Path) -> None:
+    """Refuse folders in which files of rows lie that have been deleted or replaced since."""
+    for sign, what in LOGS.items():
+        if any(folder.glob(sign)):
+            raise ValueError(
+                f"The folder {folder} is a table of {what}, whose log says which of its files still count: export its "
+                "rows to a Parquet file, and give that."
+            )
 
 
 def _csv_files(folder: Path, files: Sequence[CSVRows]) -> CSVFolderRows:
@@ -107,5 +126,7 @@ def _partition(path: Path, folder: Path) -> dict[str, str | None]:
     for step in path.parent.relative_to(folder).parts:
         key, equals, value = step.partition("=")
         if equals and key:
+            if urllib.parse.unquote(key) in found:
+                raise ValueError(f"{path} lies in two folders that say what {key} is; rename one.")
             found[urllib.parse.unquote(key)] = None if value == NOTHING else urllib.parse.unquote(value)
     return found

@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eber.tables.columns import as_texts, kind_of_type
+from eber.tables.columns import as_texts, kind_of_type, number_text
 
 MISSING_TEXTS = ("", "NA", "N/A", "n/a", "#N/A", "na", "NaN", "nan", "NAN", "null", "NULL", "None", ".", "?")
-"""What counts as a missing value in a CSV file, and in the columns of text of other formats or a frame."""
+"""What counts as a missing value in a column of text, with blanks around it or none."""
 MINUS = "-"
 """Counts as missing too, except in a column of signs."""
 SIGNS = ("+", "++", "+++", "++++", "(+)", "+/-", "±", MINUS)
@@ -32,7 +32,7 @@ def with_missing_as_null(table: Any) -> Any:
         if kind_of_type(column.type) is not None or pa.types.is_null(column.type):
             continue
         texts = pc.cast(column, pa.string())
-        found = pc.is_in(texts, missing)
+        found = pc.is_in(pc.utf8_trim_whitespace(texts), missing)
         if pc.any(found).as_py():  # else the column stays as it is, a category with its order
             table = table.set_column(j, table.field(j).name, pc.if_else(found, pa.scalar(None, pa.string()), texts))
     return table
@@ -42,9 +42,9 @@ def columns_of_signs(table: Any) -> tuple[str, ...]:
     """Columns that hold a plus and a minus and other signs at most."""
     found = []
     for name, column in zip(table.column_names, table.columns, strict=True):
-        if kind_of_type(column.type) is None and pc.any(pc.equal(pc.cast(column, pa.string()), MINUS)).as_py():
-            values = {text for text in pc.unique(as_texts(column)).to_pylist() if text is not None}
-            if are_signs(values):
+        if kind_of_type(column.type) is None:
+            texts = pc.utf8_trim_whitespace(pc.cast(column, pa.string()))
+            if pc.any(pc.equal(texts, MINUS)).as_py() and are_signs(set(pc.unique(texts.drop_null()).to_pylist())):
                 found.append(name)
     return tuple(found)
 
@@ -61,7 +61,7 @@ def with_minus_as_null(table: Any, signs: Sequence[str]) -> Any:
         if name in signs or kind_of_type(column.type) is not None or pa.types.is_null(column.type):
             continue
         texts = pc.cast(column, pa.string())
-        found = pc.equal(texts, MINUS)
+        found = pc.equal(pc.utf8_trim_whitespace(texts), MINUS)
         if pc.any(found).as_py():
             table = table.set_column(j, name, pc.if_else(found, pa.scalar(None, pa.string()), texts))
     return table
@@ -89,7 +89,7 @@ def without_values(table: Any, values: Sequence[str]) -> Any:
 def _number(value: str) -> str:
     """A number as `as_texts` writes it; empty for what is none."""
     try:
-        return f"{float(value.replace(',', '.')):.15g}"
+        return number_text(float(value.replace(",", ".")))
     except ValueError:
         return ""
 
