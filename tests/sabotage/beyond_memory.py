@@ -72,6 +72,27 @@ SABOTAGES = (
         after="rng = np.random.default_rng()",
     ),
     Sabotage(
+        broken="The sample depends on who looks at a section.",
+        test=f"{PREPARED}::test_every_pass_is_made_of_tasks_that_may_be_done_anywhere_in_any_order",
+        file="tables/prepared/looking.py",
+        before="rng = np.random.default_rng([self.seed, 0, number])",
+        after="rng = np.random.default_rng()",
+    ),
+    Sabotage(
+        broken="What was seen of sections is added up as it comes.",
+        test=f"{PREPARED}::test_every_pass_is_made_of_tasks_that_may_be_done_anywhere_in_any_order",
+        file="tables/tasks.py",
+        before="        early[task] = answer\n",
+        after="        early[turn] = answer\n",
+    ),
+    Sabotage(
+        broken="What other sections showed of a column replaces what was seen before.",
+        test=f"{PREPARED}::test_statistics_of_a_table_larger_than_the_sample_are_those_of_all_rows",
+        file="tables/prepared/learning.py",
+        before="            self.sketch.merge(other.sketch)\n",
+        after="            self.sketch = other.sketch\n",
+    ),
+    Sabotage(
         broken="Whatever is in the folder is taken for the table.",
         test=f"{PREPARED}::test_what_cannot_be_prepared_is_refused_in_a_sentence",
         file="tables/prepared/preparing.py",

@@ -93,7 +93,7 @@ SABOTAGES = (
         broken="What float32 has rounded off stays off.",
         test="tests/method/test_integration.py::test_many_classes_in_float32_are_those_of_float64",
         file="method/inference.py",
-        before="    if dtype != x.dtype:\n        p_y_given_xe /= p_y_given_xe.sum(-1, keepdims=True)\n",
+        before="    if dtype != x.dtype:\n        p_y_given_xe /= sum_over_last(p_y_given_xe.T).T\n",
         after="",
     ),
     Sabotage(

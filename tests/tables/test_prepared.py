@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import pickle
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 import eber
+from eber.tables.files import open_table
 from eber.tables.prepared import gathering, looking, preparing, scattering
 from eber.tables.prepared.folder import PreparedTable
 from eber.tables.preprocessing import Preprocessing
@@ -160,6 +163,38 @@ def _but_not_the_first(blocks: Callable[..., Any]) -> Callable[..., Any]:
 def test_processes_side_by_side_give_the_same_bytes(table: Path, tmp_path: Path) -> None:
     one = eber.prepare_table(table, tmp_path / "one", **COLUMNS)
     assert eber.prepare_table(table, tmp_path / "two", **COLUMNS, jobs=2).digests == one.digests
+
+
+@pytest.mark.usefixtures("small")
+def test_every_pass_is_made_of_tasks_that_may_be_done_anywhere_in_any_order(table: Path, tmp_path: Path) -> None:
+    """As another process would do them, the last one first; what a pass has seen is added up in the sections' order."""
+    done: list[str] = []
+
+    def elsewhere(function: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+        done.append(function.__name__)
+        for task in reversed(tasks):
+            yield task, pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(function))(task)))
+
+    here = preparing.prepare(open_table(table), tmp_path / "here", **COLUMNS)
+    preparing.prepare(open_table(table), tmp_path / "there", **COLUMNS, each=elsewhere)
+    assert done == ["look", "learn", "scatter", "gather"]
+    files = sorted(path.name for path in (tmp_path / "here").iterdir() if path.name != ".lock")
+    assert len(files) == 5
+    assert len(pq.read_table(tmp_path / "here" / "sample.parquet")) == 300 < len(here)
+    for name in files:
+        assert (tmp_path / "there" / name).read_bytes() == (tmp_path / "here" / name).read_bytes()
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("table", ["table.csv", "folder"], indirect=True)
+def test_a_section_that_cannot_be_read_ends_the_first_pass_with_its_error(table: Path, tmp_path: Path) -> None:
+    def failing(function: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+        for task in tasks:
+            yield task, RuntimeError(f"ValueError: part {task} is damaged.")
+
+    with pytest.raises(ValueError, match="part 0 is damaged"):
+        preparing.prepare(open_table(table), tmp_path / "prepared", **COLUMNS, each=failing)
+    assert not (tmp_path / "prepared" / "table.json").exists()
 
 
 @pytest.mark.parametrize("table", ["table.csv"], indirect=True)

@@ -76,9 +76,12 @@ class Explanation:
     @cached_property
     def uncertainty(self) -> pd.DataFrame:
         """The entropy of each prediction and its split, in nats; see `EBERClassifier.explain_uncertainty`."""
+        return pd.DataFrame(self._split, index=self.index)
+
+    @cached_property
+    def _split(self) -> dict[str, NDArray[np.float64]]:
         one, *others = self.predictions
-        split = split_over_members(self.predictions) if others else split_uncertainty(one)
-        return pd.DataFrame(split, index=self.index)
+        return split_over_members(self.predictions) if others else split_uncertainty(one)
 
     def adapted(self, adaptations: Sequence[Adaptation]) -> Explanation:
         """The same rows with each member's p(e|x) reweighted as `EBERClassifier.adapt` found; no network is asked."""
@@ -92,8 +95,8 @@ class Explanation:
 
     def further_columns(self) -> Iterator[tuple[str, NDArray[Any]]]:
         """Those after the probabilities: what only EBER says."""
-        for name in self.uncertainty:
-            yield f"uncertainty_{name}", self.uncertainty[name].to_numpy()
+        for name, values in self._split.items():
+            yield f"uncertainty_{name}", values
         for j, values in enumerate(self.mean_z.T):
             yield f"z{j + 1}", values
         for name, values in zip(self.environments, self.p_e_given_x.T, strict=True):

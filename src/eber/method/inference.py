@@ -28,6 +28,7 @@ FEW = 8
 """Entries from which on numpy adds them pairwise."""
 MEAN_ROWS = 1 << 20
 """Rows at most that such a mean is of."""
+SMALLEST = np.finfo(np.float64).smallest_subnormal
 
 
 def widest_layer(network: ConditionalNetwork, row: Tensor) -> int:
@@ -145,7 +146,8 @@ def predict(
         q(z;x,y,e) in place of g's.
     """
     n, K, m = len(x), module.n_classes, module.n_environments
-    p_y_given_xe, mean_z = np.empty((n, m, K)), np.empty((n, m, module.latent_dim))
+    # The rows are the last axis in memory, as in all that is worked out: what is added over few entries are columns.
+    p_y_given_xe, mean_z = np.empty((K, m, n)), np.empty((module.latent_dim, m, n))
     with torch.inference_mode():
         if log_p_e_given_x is None:
             log_p_e_given_x = in_chunks(module.log_p_e_given_x, x, module.h)
@@ -154,11 +156,11 @@ def predict(
         points = rules[0][1].numel() if isinstance(rules, list) else 1
         dtype = rules.half.dtype if isinstance(rules, Expansion) else x.dtype
         for rows, components in _in_components(module, x, log_p_e_given_x, posteriors, points, dtype):
-            p_y_given_xe[rows] = components.p_y(rules).numpy().T
-            mean_z[rows] = components.mean_z().numpy().T
+            p_y_given_xe[..., rows] = components.p_y(rules).numpy()
+            mean_z[..., rows] = components.mean_z().numpy()
     if dtype != x.dtype:
-        p_y_given_xe /= p_y_given_xe.sum(-1, keepdims=True)
-    return Prediction(p_y_given_xe, mean_z, np.ascontiguousarray(log_p_e_given_x.T.numpy()))
+        p_y_given_xe /= sum_over_last(p_y_given_xe.T).T
+    return Prediction(p_y_given_xe.T, mean_z.T, log_p_e_given_x.T.numpy())
 
 
 def mean_latent(
@@ -246,15 +248,17 @@ def _in_components(
 
 def entropy(p: NDArray[np.float64]) -> NDArray[np.float64]:
     """Entropy in nats over the last axis, with 0 log 0 = 0."""
-    logs = np.log(np.where(p > 0, p, 1.0))
-    total: NDArray[np.float64] = -sum_over_last(p * logs)
+    products = np.maximum(p, SMALLEST)  # 0 log of anything finite is 0
+    np.log(products, out=products)
+    products *= p
+    total: NDArray[np.float64] = -sum_over_last(products)
     return total
 
 
 def sum_over_last(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Sum over the last axis; of few entries one after the other, as numpy adds them too, but ten times as slowly."""
     if not 0 < values.shape[-1] < FEW:
-        long: NDArray[np.float64] = values.sum(-1)
+        long: NDArray[np.float64] = np.ascontiguousarray(values).sum(-1)  # pairwise, wherever they lie
         return long
     total = values[..., 0].copy()
     for j in range(1, values.shape[-1]):

@@ -133,8 +133,8 @@ class Expansion:
 
 def linear_decoder(module: EBERNetworks) -> nn.Linear:
     """f1 where it is a linear map."""
-    decoder = module.f1[0]
-    if len(module.f1) > 1 or not isinstance(decoder, nn.Linear):
+    decoder, *further = module.f1
+    if further or not isinstance(decoder, nn.Linear):
         raise ValueError("prediction='expansion' needs a linear decoder; use 'monte_carlo'.")
     return decoder
 

@@ -147,14 +147,14 @@ class EBERNetworks(nn.Module):
     ) -> Conditionals:
         """Everything the aggregates need for these rows; `log_p_e_given_x` (m, B) takes h's place when given.
 
-        `plans`: see `ConditionalNetwork.forward`. `dtype`: of mu and log_sigma, where it is not that of x.
+        `plans`: see `ConditionalNetwork.forward`. `dtype`: with them, of mu and log_sigma where it is not that of x.
         """
         assert self.g is not None, "these posteriors are supplied, not learned"
         raw = self.g(x, plans)
-        if dtype in (None, raw.dtype):
+        if plans is None:
             bounded = soft_bound(raw, self.bounds)
-        else:  # a copy, which can be bounded where it is
-            bounded = raw.to(dtype)
+        else:  # of no use to anybody but these rows, or a copy: it can be bounded where it is
+            bounded = raw.to(dtype or raw.dtype)
             if self.bounds is not None:
                 bounds = self.bounds.to(dtype)
                 bounded.div_(bounds).tanh_().mul_(bounds)

@@ -22,6 +22,24 @@ def one_after_the_other(function: Callable[[Any], Any], tasks: Sequence[Any]) ->
             yield task, error
 
 
+def in_order(function: Callable[[Any], Any], tasks: Sequence[Any], each: Each) -> Iterator[Any]:
+    """The answer to each task in the order of the tasks, whoever was first; what is not its turn yet is kept meanwhile.
+
+    The first that cannot be done ends it, with its error.
+    """
+    early: dict[Any, Any] = {}
+    turns = iter(tasks)
+    turn = next(turns, None)
+    for task, answer in each(function, tasks):
+        if isinstance(answer, Exception):
+            # Of another process there is a sentence and no exception.
+            raise ValueError(str(answer)) if isinstance(answer, RuntimeError) else answer
+        early[task] = answer
+        while turn in early:
+            yield early.pop(turn)
+            turn = next(turns, None)
+
+
 def all_answers(
     function: Callable[[Any], Any], tasks: Sequence[Any], each: Each, done: str, noun: str = "part"
 ) -> dict[Any, Any]:

@@ -55,10 +55,12 @@ class UnlikeTraining:
             missing = np.isnan(values).sum() if isinstance(values, np.ndarray) else values.null_count
             _add(self.missing, name, missing)
             if encoding.low is not None and encoding.high is not None:
+                outside = values[(values < encoding.low) | (values > encoding.high)]
                 with np.errstate(over="ignore"):
-                    beyond = np.maximum(encoding.low - values, values - encoding.high)
-                _add(self.outside, name, (beyond > 0).sum())
-                _add(self.far, name, (beyond > encoding.high - encoding.low).sum())
+                    beyond = np.maximum(encoding.low - outside, outside - encoding.high)
+                    far = beyond > encoding.high - encoding.low
+                _add(self.outside, name, len(outside))
+                _add(self.far, name, far.sum())
 
     def add(self, other: UnlikeTraining) -> None:
         """Take the rows into account that another has counted."""

@@ -43,7 +43,7 @@ class Sample:
 def draw_sample(file: TableFile, label: str, environment: str, folder: Path) -> Sample:
     """Draw the sample of a table and keep it in a folder, where worker processes find it."""
     require_label_and_environment(file, label, environment)
-    seen = look(file, label, environment, seed=0)
+    seen = look(file, [file], label, environment, seed=0)
     file.require_unchanged()
     folder.mkdir(parents=True, exist_ok=True)
     write_sample(seen, folder / SAMPLE_FILE)

@@ -50,6 +50,11 @@ class Learning:
         for column in self._columns:
             column.add(columns.values[column.feature.name])
 
+    def join(self, other: Learning) -> None:
+        """Take the rows into account that another has seen, which come after these."""
+        for ours, theirs in zip(self._columns, other._columns, strict=True):
+            ours.join(theirs)
+
     def preprocessing(self) -> Preprocessing:
         """What all rows together say."""
         return require_columns_to_learn_from(Preprocessing(tuple(column.encoding() for column in self._columns)))
@@ -70,7 +75,7 @@ class _Numbers:
     def __init__(self, feature: Feature, sketches: Any) -> None:
         self.feature = feature
         self.rows = self.known = 0
-        self.mean = self.squares = 0.0
+        self.mean = self.squares = 0.0  # of those known, and the sum of squared distances from it
         self.low, self.high = np.inf, -np.inf
         self.sketch = sketches.kll_doubles_sketch(SKETCH_SIZE)
 
@@ -82,13 +87,32 @@ class _Numbers:
         if not len(known):
             return
         with np.errstate(over="ignore", invalid="ignore"):
-            mean, n = float(known.mean()), len(known)
-            squares, shift = float(((known - mean) ** 2).sum()), mean - self.mean
-            self.squares += squares + shift**2 * (self.known * n / (self.known + n))
-            self.mean += shift * n / (self.known + n)
-        self.known += n
-        self.low, self.high = min(self.low, float(known.min())), max(self.high, float(known.max()))
+            mean = float(known.mean())
+            squares = float(((known - mean) ** 2).sum())
+        self._add_moments(len(known), mean, squares, float(known.min()), float(known.max()))
         self.sketch.update(known)
+
+    def join(self, other: Any) -> None:
+        """The same column of rows that another has seen."""
+        self.rows += other.rows
+        if other.known:
+            self._add_moments(other.known, other.mean, other.squares, other.low, other.high)
+            self.sketch.merge(other.sketch)
+
+    def _add_moments(self, n: int, mean: float, squares: float, low: float, high: float) -> None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            shift = np.float64(mean) - self.mean
+            self.squares += squares + float(shift**2) * (self.known * n / (self.known + n))
+            self.mean += float(shift) * n / (self.known + n)
+        self.known += n
+        self.low, self.high = min(self.low, low), max(self.high, high)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "sketch": self.sketch.serialize()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.sketch = _sketches().kll_doubles_sketch.deserialize(state["sketch"])
 
     def encoding(self) -> ColumnEncoding:
         """As for a column in memory."""
@@ -128,6 +152,15 @@ class _Categories:
         self.rows, self.missing = self.rows + len(column), self.missing + column.null_count
         values, counts = pc.value_counts(column.drop_null()).flatten()
         self.counts.update(dict(zip(values.to_pylist(), counts.to_pylist(), strict=True)))
+        self._require_few_texts()
+
+    def join(self, other: Any) -> None:
+        """The same column of rows that another has seen."""
+        self.rows, self.missing = self.rows + other.rows, self.missing + other.missing
+        self.counts.update(other.counts)
+        self._require_few_texts()
+
+    def _require_few_texts(self) -> None:
         if len(self.counts) > MAX_TEXTS:
             raise ValueError(
                 f"Column {self.feature.name!r} has more than {MAX_TEXTS} different texts, which are no categories: "

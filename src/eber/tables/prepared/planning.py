@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from eber.tables.prepared.learning import MEDIAN_RANK_ERROR, Learning
 from eber.tables.prepared.looking import SAMPLE_ROWS, look, write_sample
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.schema import Schema
+from eber.tables.tasks import Each, in_order
 from eber.tables.training import (
     check_class_names,
     check_environments,
@@ -35,17 +36,24 @@ MAX_ENVIRONMENTS = 1_000_000
 
 
 def plan(
-    file: TableFile, out: Path, fingerprint: str, asked: dict[str, Any], say: Callable[[str], object], sample: Path
+    file: TableFile,
+    sections: Sequence[TableFile],
+    out: Path,
+    fingerprint: str,
+    asked: dict[str, Any],
+    say: Callable[[str], object],
+    sample: Path,
+    each: Each,
 ) -> PreparedTable:
     """What becomes of a table, with no row written yet; `asked` as `PreparedTable` keeps it.
 
-    The rows by which columns are judged are kept in the file `sample`.
+    The rows by which columns are judged are kept in the file `sample`. `each` reads the sections.
     """
     choices, drop, features = ColumnChoices.from_json(asked["choices"]), asked["drop"], asked["features"]
     label, environment = asked["label"], asked["environment"]
     say(f"Looking at all rows of {file.title} for its columns, classes and environments.")
-    seen = look(file, label, environment, asked["seed"])
-    notes = [*file.notes, *say_missing(file, seen.all_rows, seen.missing)]
+    seen = look(file, sections, label, environment, asked["seed"], each)
+    notes = [*file.notes, *say_missing(file, sum(seen.section_rows), seen.missing)]
     if not seen.n_rows:
         raise ValueError(f"{file.title} has no row with both a label ({label!r}) and an environment ({environment!r}).")
     refuse_headers(seen.counts[label, environment], file.title)
@@ -84,7 +92,11 @@ def plan(
             f"{100 * MEDIAN_RANK_ERROR:.2g} % of the rows of the middle one."
         )
         say("Looking at all rows again, for the statistics by which columns are standardised.")
-        preprocessing = _learn(replace(file, signs=(*schema.signs, *seen.signs)), schema)
+        signed = [replace(section, signs=(*schema.signs, *seen.signs)) for section in sections]
+        learned, lessons = Learning(schema), Lessons(signed, schema, seen.section_rows)
+        for part in in_order(lessons.learn, range(len(sections)), each):
+            learned.join(part)
+        preprocessing = learned.preprocessing()
     counts = {
         str(name): {
             str(value): seen.counts[text, name]
@@ -110,15 +122,31 @@ def plan(
     )
 
 
-def _learn(file: TableFile, schema: Schema) -> Preprocessing:
-    """The statistics of all rows that have a label and an environment."""
-    learning, n_rows = Learning(schema), 0
-    names = [feature.name for feature in schema.features]
-    needed = [*dict.fromkeys([*names, schema.label, schema.environment])]
-    for table in file.batches(needed):
-        columns = decode(table, file, schema, n_rows)
-        n_rows += table.num_rows
-        known = pc.and_(pc.is_valid(table[schema.label]), pc.is_valid(table[schema.environment]))
-        rows = np.flatnonzero(np.asarray(known))
-        learning.add(columns if len(rows) == table.num_rows else columns.select(rows))
-    return learning.preprocessing()
+@dataclass(frozen=True)
+class Lessons:
+    """How the statistics of a section are taken; it can be pickled.
+
+    Parameters
+    ----------
+    sections : sequence of TableFile
+    schema : Schema
+    section_rows : sequence of int
+        All rows of each section.
+    """
+
+    sections: Sequence[TableFile]
+    schema: Schema
+    section_rows: Sequence[int]
+
+    def learn(self, number: int) -> Learning:
+        """The statistics of the rows of one section that have a label and an environment."""
+        file, schema = self.sections[number], self.schema
+        learning, before = Learning(schema), sum(self.section_rows[:number])
+        names = [feature.name for feature in schema.features]
+        for table in file.batches([*dict.fromkeys([*names, schema.label, schema.environment])]):
+            columns = decode(table, file, schema, before)
+            before += table.num_rows
+            known = pc.and_(pc.is_valid(table[schema.label]), pc.is_valid(table[schema.environment]))
+            rows = np.flatnonzero(np.asarray(known))
+            learning.add(columns if len(rows) == table.num_rows else columns.select(rows))
+        return learning

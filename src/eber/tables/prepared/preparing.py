@@ -51,7 +51,7 @@ def prepare(
     say : callable
         Told what was decided, and how far it is.
     each : callable
-        Who scatters sections and gathers buckets.
+        Who reads and scatters sections, and gathers buckets.
     """
     require_label_and_environment(file, label, environment)
     fingerprint = file.fingerprint
@@ -74,7 +74,7 @@ def prepare(
         if found is None:
             for leftover in list(making.iterdir()):
                 leftover.unlink()
-            found = plan(file, out, fingerprint, asked, say, making / SAMPLE)
+            found = plan(file, file.sections(SECTION_ROWS), out, fingerprint, asked, say, making / SAMPLE, each)
             file.require_unchanged()
             found.save(making / PLAN)
         for sentence in (*found.contents, *found.notes):
