@@ -100,7 +100,7 @@ def test_weights_without_known_validation_rows_cannot_be_tested() -> None:
     scores = {("latitude", method, "penalty_weight"): [1.0, 1.0, 10.0] for method in ("IRM", "V-REx", "Fishr")}
     found = judges.weights_are_those_of_validation("latitude")(evidence("quasar", scores))
     assert found.verdict is Verdict.UNTESTABLE
-    assert "IRM 1 (2 seeds), 10 (1 seeds)" in found.ours
+    assert "IRM 1 (2 seeds), 10 (1 seed)" in found.ours
 
 
 @pytest.mark.parametrize(("rate", "verdict"), [(-0.5, C), (-0.3, N)])

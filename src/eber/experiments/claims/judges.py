@@ -30,6 +30,7 @@ from eber.experiments.claims.evidence import (
     mean,
     shown,
 )
+from eber.io.text import count
 from eber.methods import NO_MODEL
 from eber.runs.cell import PENALTY_WEIGHT
 from eber.runs.spec import PaperTable
@@ -154,7 +155,7 @@ def weights_are_those_of_validation(setting: str) -> Judge:
         chosen = {}
         for method in ("IRM", "V-REx", "Fishr"):
             counts = Counter(evidence.by_seed(setting, method, PENALTY_WEIGHT).values()).most_common()
-            chosen[method] = ", ".join(f"{weight:g} ({n} seeds)" for weight, n in counts)
+            chosen[method] = ", ".join(f"{weight:g} ({count(n, 'seed')})" for weight, n in counts)
         return Finding(
             Verdict.UNTESTABLE,
             "; ".join(f"{method} {weights}" for method, weights in chosen.items()),
