@@ -73,8 +73,8 @@ SABOTAGES = (
         broken="Quadrature is used in any dimension, and has no rule beyond two.",
         test="tests/trust/test_numbers.py::test_any_latent_dimension",
         file="method/integration.py",
-        before='(method == "auto" and latent_dim <= MAX_QUADRATURE_DIM)',
-        after='method == "auto"',
+        before="    if latent_dim <= MAX_QUADRATURE_DIM:",
+        after="    if latent_dim:",
     ),
     Sabotage(
         broken="Steps are counted from the beginning of the pass.",
