@@ -76,12 +76,17 @@ def summary_of(scores: NDArray[np.float64]) -> ComparisonSummary:
 def test_a_comparison_where_no_method_is_better_names_a_winner_in_one_of_twenty_at_most(
     n_folds: int, tally: Tally
 ) -> None:
-    """The leader is chosen by the scores. Seen to fail when its tests alone are corrected, one-sided."""
-    tables, alarms = times(15, 1500), 0
+    """The leader is chosen by the scores. Seen to fail when its tests alone are corrected, one-sided.
+
+    Who is told from the leader is counted, not what the verdict says, silent where no model is unbeaten.
+    """
+    tables, alarms = times(25, 1500), 0
     rng = np.random.default_rng(n_folds)
     for _ in range(tables):
         summary = summary_of(rng.normal(size=(1, n_folds)) + rng.normal(size=(len(METHODS), n_folds)))
-        alarms += "significantly better" in summary.verdict
+        told_apart = len(summary.rivals) < len(summary.rows) - 1
+        assert told_apart or "significantly better" not in summary.verdict
+        alarms += told_apart
     assert rarer_than(alarms, tables, 0.05)
     tally("tables where no method is better: simulated", tables)
     tally("tables where no method is better: called significant (at most 5 % is stated)", alarms)
