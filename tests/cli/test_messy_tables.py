@@ -33,7 +33,8 @@ def a_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_cannot_be_used_ends_in_one_sentence(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = TABLES[name].write(tmp_path)
+    (folder := tmp_path / "table").mkdir()
+    path = TABLES[name].write(folder)
     for command in (["compare"], ["fit", "--no-scores"]):
         assert eber(monkeypatch, *command, path, *NAMES, "--quick", "--out", tmp_path / "out") == 2
         error = capsys.readouterr().err.strip()
