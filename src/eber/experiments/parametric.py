@@ -60,7 +60,9 @@ LONG = "50 epochs"
 """Five times as long as the paper trains: a flexible decoder needs it."""
 PLAIN = "EBER in the paper's plain form"
 PLAIN_ALGORITHM, PLAIN_DECOMPOSED = f"{PLAIN} as Algorithm 1", f"{PLAIN} decomposed"
-PLAIN_RELU = f"{PLAIN} with one more ReLU layer"
+PLAIN_RELU, PLAIN_ALGORITHM_RELU, PLAIN_DECOMPOSED_RELU = (
+    f"{plain} with one more ReLU layer" for plain in (PLAIN, PLAIN_ALGORITHM, PLAIN_DECOMPOSED)
+)
 PLAIN_ORACLE = f"{PLAIN} with oracle weights"
 ONE_MORE_LAYER = {"hidden_dims": (16, 32)}
 """The paper's extractor with a ReLU layer more than its text has."""
@@ -81,6 +83,8 @@ VARIANTS: dict[str, Callable[[ParametricOracle], dict[str, Any]]] = {
     PLAIN_ALGORITHM: lambda oracle: {**PAPER_FORM, "objective": "algorithm"},
     PLAIN_DECOMPOSED: lambda oracle: {**PAPER_FORM, "objective": "decomposed"},
     PLAIN_RELU: lambda oracle: {**PAPER_FORM, **ONE_MORE_LAYER},
+    PLAIN_ALGORITHM_RELU: lambda oracle: {**PAPER_FORM, **ONE_MORE_LAYER, "objective": "algorithm"},
+    PLAIN_DECOMPOSED_RELU: lambda oracle: {**PAPER_FORM, **ONE_MORE_LAYER, "objective": "decomposed"},
     PLAIN_ORACLE: lambda oracle: {**PAPER_FORM, **oracle_weights(oracle)},
     "EBER with columns in pieces": lambda oracle: dict(PIECES),
 }
