@@ -66,6 +66,12 @@ PLAIN_RELU, PLAIN_ALGORITHM_RELU, PLAIN_DECOMPOSED_RELU = (
 PLAIN_ORACLE = f"{PLAIN} with oracle weights"
 ONE_MORE_LAYER = {"hidden_dims": (16, 32)}
 """The paper's extractor with a ReLU layer more than its text has."""
+WITHOUT_ENVIRONMENT_LOSS = {"env_loss_weight": 0.0}
+"""What the paper sets outside this simulation."""
+NO_ENVIRONMENT_LOSS = "EBER lambda_env=0"
+COLLAPSED = "EBER collapsed"
+COLLAPSED_ALONE = f"{COLLAPSED} lambda_env=0"
+"""Nothing teaches p(e|x) there."""
 PIECES = {"column_pieces": 16}
 """What lets small networks bend where trees split; see `eber.nn.column_pieces`."""
 
@@ -76,7 +82,9 @@ VARIANTS: dict[str, Callable[[ParametricOracle], dict[str, Any]]] = {
     "EBER 7: uniform weights and oracle posteriors": uniform_weights_oracle_posteriors,
     "EBER 5 with a flexible decoder": lambda oracle: {**oracle_posteriors(oracle), **FLEXIBLE_DECODER},
     "EBER 7 with a flexible decoder": lambda oracle: {**uniform_weights_oracle_posteriors(oracle), **FLEXIBLE_DECODER},
-    "EBER collapsed": lambda oracle: {"objective": "collapsed"},
+    NO_ENVIRONMENT_LOSS: lambda oracle: dict(WITHOUT_ENVIRONMENT_LOSS),
+    COLLAPSED: lambda oracle: {"objective": "collapsed"},
+    COLLAPSED_ALONE: lambda oracle: {"objective": "collapsed", **WITHOUT_ENVIRONMENT_LOSS},
     "EBER decomposed": lambda oracle: {"objective": "decomposed"},
     "EBER untied": lambda oracle: {"tie_weight": 0.0},
     PLAIN: lambda oracle: dict(PAPER_FORM),

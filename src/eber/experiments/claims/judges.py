@@ -30,6 +30,7 @@ from eber.experiments.claims.evidence import (
     mean,
     shown,
 )
+from eber.experiments.parametric import NO_ENVIRONMENT_LOSS
 from eber.io.text import count
 from eber.methods import NO_MODEL
 from eber.runs.cell import PENALTY_WEIGHT
@@ -216,7 +217,7 @@ def no_environment_loss_needed(setting: str, metric: str) -> Judge:
 
     def judge(evidence: Evidence) -> Finding:
         own = evidence.by_seed(setting, EBER, metric)
-        without = evidence.by_seed(setting, "EBER lambda_env=0", metric)
+        without = evidence.by_seed(setting, NO_ENVIRONMENT_LOSS, metric)
         common = sorted(set(own) & set(without))
         difference = np.array([without[seed] - own[seed] for seed in common])
         if len(difference) < 2 or np.ptp(difference) == 0:
