@@ -87,7 +87,10 @@ def test_the_legend_covers_no_bar() -> None:
     figure = draw_agreement("baseline", "EBER", [Agreement(0.5, 0.1, shares, shares)] * 2).figure
     FigureCanvasAgg(figure).draw()
     (legend,) = figure.legends
-    assert not any(legend.get_window_extent().overlaps(axes.get_tightbbox()) for axes in figure.axes)
+    for axes in figure.axes:
+        panel = axes.get_tightbbox()
+        assert panel is not None
+        assert not legend.get_window_extent().overlaps(panel)
 
 
 @pytest.mark.parametrize(("others", "pictures"), [(["ERM"], 0), (["ERM", "IRM"], 1)])

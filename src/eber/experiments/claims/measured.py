@@ -12,6 +12,7 @@ import numpy as np
 from eber.datasets.motivating import MotivatingExample
 from eber.datasets.parametric import ParametricDraw, ParametricParameters, draw
 from eber.estimators import EBERClassifier, ERMClassifier
+from eber.evaluation.wording import listed
 from eber.exceptions import FitWarning
 from eber.experiments.claims.claim import Finding, Verdict
 from eber.experiments.claims.evidence import Evidence
@@ -158,7 +159,8 @@ def seeds_behind_p_values(tables: Sequence[str], seeds: int, others: Sequence[in
         common = set.intersection(*(set(numbers) for numbers in found.values()))
         return Finding(
             Verdict.CONDITIONAL if common == {seeds} else Verdict.NOT_CONFIRMED,
-            f"seeds that all of {len(tables)} tables admit: {', '.join(map(str, sorted(common))) or 'none'}",
+            f"of {listed([str(n) for n in sorted((*others, seeds))])} seeds all {len(tables)} tables admit "
+            f"{listed([str(n) for n in sorted(common)]) if common else 'none'}",
             "from the printed means, deviations and corrected p-values; the paper does not say how many seeds it ran "
             "(python -m eber.experiments.paper_p_values)",
         )
