@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.patches import Patch, Rectangle
 from numpy.typing import NDArray
 
 from eber.experiments.agreement import Agreement, agreement
-from eber.experiments.figures.agreement_figure import draw_agreement
+from eber.experiments.figures.agreement_figure import agreement_figures, draw_agreement
+from tests.experiments.claims.made_up import keep_arrays, results
 
 
 def height_of(bar: Patch) -> float:
@@ -76,8 +78,29 @@ def test_the_picture_says_what_its_dots_are() -> None:
     """A PNG is read without its caption."""
     two_seeds = [Agreement(0.5, 0.1, {"ERM": share}, {"ERM": share}) for share in (0.2, 0.4)]
     figure = draw_agreement("baseline", "EBER", two_seeds).figure
-    legends = [axes.get_legend() for axes in figure.axes]
-    assert {text.get_text() for legend in legends if legend for text in legend.get_texts()} == {"seeds", "0.5"}
+    assert {text.get_text() for legend in figure.legends for text in legend.get_texts()} == {"seeds", "0.5"}
+    assert [axes.get_ylabel() for axes in figure.axes] == ["share of rows", *["of these, share right"] * 2]
+
+
+def test_the_legend_covers_no_bar() -> None:
+    shares = dict.fromkeys(("ERM", "IRM", "V-REx", "Fishr"), 1.0)
+    figure = draw_agreement("baseline", "EBER", [Agreement(0.5, 0.1, shares, shares)] * 2).figure
+    FigureCanvasAgg(figure).draw()
+    (legend,) = figure.legends
+    for axes in figure.axes:
+        panel = axes.get_tightbbox()
+        assert panel is not None
+        assert not legend.get_window_extent().overlaps(panel)
+
+
+@pytest.mark.parametrize(("others", "pictures"), [(["ERM"], 0), (["ERM", "IRM"], 1)])
+def test_two_methods_make_no_picture_of_agreement(
+    others: list[str], pictures: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where two differ one of them is right, which is no finding."""
+    keep_arrays(monkeypatch, {method: {"correct": rows("10")} for method in ("EBER", *others)})
+    made_up = results("quasar", {("latitude", method, "nll"): [0.3, 0.4] for method in ("EBER", *others)})
+    assert len(agreement_figures(made_up)) == pictures
 
 
 def test_a_seed_without_such_rows_does_not_hide_the_others() -> None:

@@ -56,3 +56,22 @@ def test_no_row_and_no_figure_of_the_paper_is_lost(name: str) -> None:
         for row in summary.rows:
             for part in row.label.replace("_", r"\_").split():
                 assert part in words
+
+
+def test_a_table_that_is_higher_than_a_page_goes_on_in_another() -> None:
+    """Rows are on one page each, whole, and only the first has the caption that takes room there."""
+    summary = summarise(every_row("parametric"))[0]
+    first, second = as_latex("parametric", [summary]).split("\n\n")
+    assert first.count(r"\\") < 45
+    assert second.count(r"\\") < 50
+    assert r"\caption{baseline. Mean" in first
+    assert r"\label{tab:parametric-baseline}" in first
+    assert r"\caption{baseline, continued.}" in second
+    assert r"\label{tab:parametric-baseline-2}" in second
+    assert second.count(r"\toprule") == second.count(r"\bottomrule") == 1
+    assert "Method & NLL" in first
+    assert "Method & NLL" in second
+    start = second.split(r"\midrule")[1].strip()
+    assert not start.startswith(r"\quad"), "the rest of a row"
+    few = replace(summary, rows=summary.rows[:6])
+    assert as_latex("parametric", [few]).count(r"\begin{table}") == 1

@@ -54,21 +54,37 @@ def test_a_flexible_decoder_is_all_that_its_row_changes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "objective"),
+    ("row", "objective", "hidden_dims"),
     [
-        (parametric.PLAIN, "stratified"),
-        (parametric.PLAIN_ALGORITHM, "algorithm"),
-        (parametric.PLAIN_DECOMPOSED, "decomposed"),
+        (parametric.PLAIN, "stratified", (16,)),
+        (parametric.PLAIN_ALGORITHM, "algorithm", (16,)),
+        (parametric.PLAIN_DECOMPOSED, "decomposed", (16,)),
+        (parametric.PLAIN_RELU, "stratified", (16, 32)),
+        (parametric.PLAIN_ALGORITHM_RELU, "algorithm", (16, 32)),
+        (parametric.PLAIN_DECOMPOSED_RELU, "decomposed", (16, 32)),
     ],
 )
-def test_the_plain_forms_differ_in_the_reading_alone(row: str, objective: str) -> None:
-    (request,) = requested(row)
+def test_the_plain_forms_differ_in_the_reading_and_the_extractor_alone(
+    row: str, objective: str, hidden_dims: tuple[int, ...]
+) -> None:
+    (request,), (plain,) = requested(row), requested(parametric.PLAIN)
     shown = request.classifier.get_params()
-    assert shown["objective"] == objective
+    assert (shown["objective"], shown["hidden_dims"]) == (objective, hidden_dims)
+    others = [name for name in shown if name not in ("objective", "hidden_dims")]
+    assert all(shown[name] == plain.classifier.get_params()[name] for name in others)
     assert isinstance(request.classifier, EBERClassifier)
     of_paper = EBERClassifier.paper_form().get_params()
     for name in ("tie_weight", "input_scale", "environment_gain", "latent_bounds", "average_decay"):
         assert shown[name] == of_paper[name]
+
+
+def test_every_reading_of_the_plain_form_is_a_row_of_every_setting() -> None:
+    readings = {row for row in parametric.VARIANTS if row.startswith(parametric.PLAIN)} - {parametric.PLAIN_ORACLE}
+    assert len(readings) == 6
+    plan = parametric.EXPERIMENT.plan(seeds=1, methods=readings, settings=parametric.EXPERIMENT.settings)
+    assert {(cell.setting, cell.method) for cell in plan} >= {
+        (setting, row) for setting in parametric.PAPER for row in readings
+    }
 
 
 def test_a_method_has_a_grid_of_its_own_where_one_is_set() -> None:

@@ -165,6 +165,20 @@ SABOTAGES = (
         after="{name} {format_p(tests[name].p_value)}",
     ),
     Sabotage(
+        broken="Whoever is ahead of EBER is called ahead by chance.",
+        test=f"{JUDGES}::test_who_is_ahead_by_chance_alone_is_told_from_who_is_ahead",
+        file="experiments/claims/judges.py",
+        before="surely = [name for name in worse if tests[name].high < 0]",
+        after="surely = [name for name in worse if tests[name].p_value > 1]",
+    ),
+    Sabotage(
+        broken="Errors that every method makes are no errors of EBER.",
+        test=f"{JUDGES}::test_errors_are_all_that_eber_is_wrong_on",
+        file="experiments/claims/agreement_judges.py",
+        before="wrong = {seed: 1 - accuracy[seed] for",
+        after="wrong = {seed: 1 - accuracy[seed] - all_wrong[seed] for",
+    ),
+    Sabotage(
         broken="That no model at all is better is not said.",
         test=f"{JUDGES}::test_that_no_model_at_all_is_better_is_said",
         file="experiments/claims/judges.py",
@@ -177,6 +191,13 @@ SABOTAGES = (
         file="report/latex.py",
         before='    rows += [_row(rf"\\quad {_latex(words)}", [""] * len(ours)) for words in rest]\n',
         after="",
+    ),
+    Sabotage(
+        broken="A table for LaTeX is as high as it happens to be.",
+        test=f"{LATEX}::test_a_table_that_is_higher_than_a_page_goes_on_in_another",
+        file="report/latex.py",
+        before="            if len(pages[-1]) + len(rows) > room:",
+        after="            if not room:",
     ),
     Sabotage(
         broken="The paper's figures are printed for methods alone.",

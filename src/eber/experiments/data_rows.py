@@ -6,15 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from eber.estimators import PAPER_FORM, EBERClassifier, ERMClassifier
-from eber.experiments.parametric import ERM_SAME_RECIPE, decoder_layers
+from eber.experiments.parametric import (
+    ERM_SAME_RECIPE,
+    NO_ENVIRONMENT_LOSS,
+    WITHOUT_ENVIRONMENT_LOSS,
+    decoder_layers,
+)
 from eber.experiments.penalty_grids import OWN_GRIDS
 from eber.methods import find_method
 
-WITHOUT_ENVIRONMENT_LOSS = {"env_loss_weight": 0.0}
 AS_THEOREM_1 = {**WITHOUT_ENVIRONMENT_LOSS, "objective": "decomposed"}
 
 CHANGES: dict[str, dict[str, Any]] = {
-    "EBER lambda_env=0": WITHOUT_ENVIRONMENT_LOSS,
+    NO_ENVIRONMENT_LOSS: WITHOUT_ENVIRONMENT_LOSS,
     "EBER in the paper's plain form": {**PAPER_FORM, **WITHOUT_ENVIRONMENT_LOSS},
     "EBER decomposed lambda_env=0": AS_THEOREM_1,
     "EBER in the paper's plain form decomposed": {**PAPER_FORM, **AS_THEOREM_1},

@@ -131,6 +131,8 @@ class DataTask:
         scores, seconds, right = self._score(fitted, test)
         result = CellResult({MAIN: {**scores, **extra}}, {MAIN: seconds}, {"correct": right})
         classifier = fitted.classifier
+        if isinstance(classifier, EBERClassifier):
+            result = replace(result, arrays={**result.arrays, **_assigned(classifier, test)})
         if cell.method == "EBER":
             assert isinstance(classifier, EBERClassifier)
             result = self._with_eber_extras(result, FittedMethod(classifier, fitted.seconds), classifier, train, test)
@@ -200,7 +202,7 @@ class DataTask:
         train: MultiEnvironmentData,
         test: MultiEnvironmentData,
     ) -> CellResult:
-        """The same fit after adaptation, the environments it assigns, and the experiment's own analysis."""
+        """The same fit after adaptation, and the experiment's own analysis."""
         start = time.perf_counter()
         adapted = classifier.adapt(test.X)
         adaptation_seconds = time.perf_counter() - start
@@ -211,8 +213,6 @@ class DataTask:
             {**result.seconds, ADAPTED: seconds},
             {
                 **result.arrays,
-                "assigned": classifier.predict_environment_proba(test.X).argmax(axis=1).astype(np.uint8),
-                "environments": np.asarray(classifier.environments_, dtype=np.str_),
                 "adapted_mixture": adapted.adaptation_.mixture,
                 **analysis.arrays,
             },
@@ -240,3 +240,11 @@ class DataTask:
         classes = fitted.classifier.classes_
         right = (classes[proba.argmax(axis=1)] == test.y).astype(np.uint8)
         return score(test.y, proba, classes, self.metrics), seconds, right
+
+
+def _assigned(classifier: EBERClassifier, test: MultiEnvironmentData) -> dict[str, NDArray[Any]]:
+    """The training environment that each held-out row is taken for."""
+    return {
+        "assigned": classifier.predict_environment_proba(test.X).argmax(axis=1).astype(np.uint8),
+        "environments": np.asarray(classifier.environments_, dtype=np.str_),
+    }

@@ -60,10 +60,18 @@ LONG = "50 epochs"
 """Five times as long as the paper trains: a flexible decoder needs it."""
 PLAIN = "EBER in the paper's plain form"
 PLAIN_ALGORITHM, PLAIN_DECOMPOSED = f"{PLAIN} as Algorithm 1", f"{PLAIN} decomposed"
-PLAIN_RELU = f"{PLAIN} with one more ReLU layer"
+PLAIN_RELU, PLAIN_ALGORITHM_RELU, PLAIN_DECOMPOSED_RELU = (
+    f"{plain} with one more ReLU layer" for plain in (PLAIN, PLAIN_ALGORITHM, PLAIN_DECOMPOSED)
+)
 PLAIN_ORACLE = f"{PLAIN} with oracle weights"
 ONE_MORE_LAYER = {"hidden_dims": (16, 32)}
 """The paper's extractor with a ReLU layer more than its text has."""
+WITHOUT_ENVIRONMENT_LOSS = {"env_loss_weight": 0.0}
+"""What the paper sets outside this simulation."""
+NO_ENVIRONMENT_LOSS = "EBER lambda_env=0"
+COLLAPSED = "EBER collapsed"
+COLLAPSED_ALONE = f"{COLLAPSED} lambda_env=0"
+"""Nothing teaches p(e|x) there."""
 PIECES = {"column_pieces": 16}
 """What lets small networks bend where trees split; see `eber.nn.column_pieces`."""
 
@@ -74,13 +82,17 @@ VARIANTS: dict[str, Callable[[ParametricOracle], dict[str, Any]]] = {
     "EBER 7: uniform weights and oracle posteriors": uniform_weights_oracle_posteriors,
     "EBER 5 with a flexible decoder": lambda oracle: {**oracle_posteriors(oracle), **FLEXIBLE_DECODER},
     "EBER 7 with a flexible decoder": lambda oracle: {**uniform_weights_oracle_posteriors(oracle), **FLEXIBLE_DECODER},
-    "EBER collapsed": lambda oracle: {"objective": "collapsed"},
+    NO_ENVIRONMENT_LOSS: lambda oracle: dict(WITHOUT_ENVIRONMENT_LOSS),
+    COLLAPSED: lambda oracle: {"objective": "collapsed"},
+    COLLAPSED_ALONE: lambda oracle: {"objective": "collapsed", **WITHOUT_ENVIRONMENT_LOSS},
     "EBER decomposed": lambda oracle: {"objective": "decomposed"},
     "EBER untied": lambda oracle: {"tie_weight": 0.0},
     PLAIN: lambda oracle: dict(PAPER_FORM),
     PLAIN_ALGORITHM: lambda oracle: {**PAPER_FORM, "objective": "algorithm"},
     PLAIN_DECOMPOSED: lambda oracle: {**PAPER_FORM, "objective": "decomposed"},
     PLAIN_RELU: lambda oracle: {**PAPER_FORM, **ONE_MORE_LAYER},
+    PLAIN_ALGORITHM_RELU: lambda oracle: {**PAPER_FORM, **ONE_MORE_LAYER, "objective": "algorithm"},
+    PLAIN_DECOMPOSED_RELU: lambda oracle: {**PAPER_FORM, **ONE_MORE_LAYER, "objective": "decomposed"},
     PLAIN_ORACLE: lambda oracle: {**PAPER_FORM, **oracle_weights(oracle)},
     "EBER with columns in pieces": lambda oracle: dict(PIECES),
 }

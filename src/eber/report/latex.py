@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -14,6 +15,8 @@ _CHARACTERS = 84
 """Of the type that tables are set in, in a line of an article or a little more: names broken often make tables high."""
 _BETWEEN_COLUMNS = 2
 _SHORTEST_LABEL = 16
+_LINES, _OF_CAPTION = 50, 64
+"""Lines of a table on a page of an article, and characters of a caption that take the place of one."""
 
 
 def as_latex(name: str, summaries: Iterable[Summary]) -> str:
@@ -33,15 +36,19 @@ def latex_table(layout: Layout, words: str, name: str) -> str:
     """One table in LaTeX, with its caption and a label made of its name.
 
     Long names of rows are broken over lines. What is wider even so, such as a table of many environments, is shrunk to
-    the width of the text.
+    the width of the text; what is higher than a page goes on in a table of its own.
     """
     heads = [*layout.heads, *([layout.p_head] if layout.p_head else [])]
     label = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     width = _label_width(layout, heads)
-    body = []
-    for block in layout.blocks:
-        body.append(r"\midrule")
-        body += [row for line in block for row in _rows(line, layout, width)]
+    pages = _pages([[_rows(line, layout, width) for line in block] for block in layout.blocks], words)
+    return "\n\n".join(
+        _table(body, heads, f"{words.split('. ')[0]}, continued." if n else words, f"{label}-{n + 1}" if n else label)
+        for n, body in enumerate(pages)
+    )
+
+
+def _table(body: Iterable[str], heads: Sequence[str], words: str, label: str) -> str:
     return "\n".join(
         [
             r"\begin{table}",
@@ -59,6 +66,20 @@ def latex_table(layout: Layout, words: str, name: str) -> str:
             r"\end{table}",
         ]
     )
+
+
+def _pages(blocks: Sequence[Sequence[Sequence[str]]], words: str) -> list[list[str]]:
+    """The rows of each page's table: as many methods as there is room for below its caption."""
+    pages: list[list[str]] = [[]]
+    room = _LINES - math.ceil(len(words) / _OF_CAPTION)
+    for block in blocks:
+        pages[-1].append(r"\midrule")
+        for rows in block:
+            if len(pages[-1]) + len(rows) > room:
+                pages.append([r"\midrule"])
+                room = _LINES
+            pages[-1] += rows
+    return [page for page in pages if page != [r"\midrule"]]
 
 
 def _label_width(layout: Layout, heads: Sequence[str]) -> int:

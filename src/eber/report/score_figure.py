@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -15,6 +16,8 @@ from eber.runs.results import Results, Summary
 
 _COLOURS = {"oracle": INK, "method": PALETTE[0], "floor": PALETTE[4], "tuned": PALETTE[2], "variant": PALETTE[3]}
 _OFFSET = 0.22  # of the paper's mark from ours, in rows
+_OF_A_NAME = 36
+"""Characters of a row's name in a line: two lines fit a row, and leave the scores most of the width."""
 
 
 def draw_scores(results: Results, summary: Summary) -> ReportFigure:
@@ -36,17 +39,25 @@ def draw_scores(results: Results, summary: Summary) -> ReportFigure:
             if (paper := row.estimates[primary.name].paper) is not None:
                 mark = axes.errorbar(paper[0], y + _OFFSET, xerr=paper[1], fmt="D", color=PALETTE[1], ms=4, lw=1)
                 mark.set_label("the paper's mean ± sd")
-        axes.set_yticks(range(len(rows)), [row.label for row in rows])
+        names = [textwrap.fill(row.label, _OF_A_NAME, break_on_hyphens=False) for row in rows]
+        axes.set_yticks(range(len(rows)), names)
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlabel(f"{primary.in_words} {primary.direction}".strip())
         axes.grid(axis="x", alpha=0.25, linewidth=0.6)
         figure.suptitle(f"{results.experiment.title}, {summary.setting}", fontsize="medium")
-        handles, names = axes.get_legend_handles_labels()
-        once = dict(zip(names, handles, strict=True))
-        columns = min(
-            4, math.ceil(len(once) / 2)
-        )  # which are filled downwards: seeds and mean of a role stand together
-        figure.legend(once.values(), once.keys(), loc="outside lower center", ncols=columns, fontsize="small")
+        handles, words = axes.get_legend_handles_labels()
+        once = dict(zip(words, handles, strict=True))
+        figure.legend(
+            once.values(),
+            once.keys(),
+            loc="outside lower center",
+            # Filled downwards: in columns of two or four, seeds and mean of a role stand together.
+            ncols=math.ceil(len(once) / (2 if len(once) <= 10 else 4)),
+            fontsize="small",
+            columnspacing=1.0,
+            handlelength=1.0,
+            handletextpad=0.5,
+        )
     shown = "Dots are seeds, vertical bars their means"
     if any(row.estimates[primary.name].paper for row in rows):
         shown += f"; diamonds are the paper's mean ± standard deviation ({summary.source})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -98,6 +98,10 @@ def test_a_missing_run_is_named_with_its_command() -> None:
     assert judged["overall"].finding.verdict is Verdict.MISSING
 
 
+def as_findings(verdicts: Mapping[str, Verdict]) -> dict[str, Finding]:
+    return {key: Finding(verdict, "") for key, verdict in verdicts.items()}
+
+
 def all_main(verdict: Verdict, **others: Verdict) -> dict[str, Verdict]:
     keys = {claim.key for claim in catalogue.all_claims()}
     assert set(headline.MAIN) | set(headline.SETTINGS) | set(headline.PLAIN) < keys
@@ -114,7 +118,7 @@ def all_main(verdict: Verdict, **others: Verdict) -> dict[str, Verdict]:
     ],
 )
 def test_the_claim_over_all_experiments_follows_from_each(verdicts: dict[str, Verdict], overall: Verdict) -> None:
-    assert headline.over_all_experiments(verdicts)[1].verdict is overall
+    assert headline.over_all_experiments(as_findings(verdicts))[1].verdict is overall
 
 
 @pytest.mark.parametrize(
@@ -126,7 +130,7 @@ def test_best_overall_in_the_sensitivity_settings_bears_one_exception(
 ) -> None:
     settings = dict.fromkeys(headline.SETTINGS, Verdict.CONFIRMED)
     settings |= {f"parametric-{setting}-nll": Verdict.NOT_CONFIRMED for setting in behind}
-    _, found = headline.over_all_settings(all_main(Verdict.CONFIRMED, **settings))
+    _, found = headline.over_all_settings(as_findings(all_main(Verdict.CONFIRMED, **settings)))
     assert found.verdict is verdict
     assert all(setting in found.evidence for setting in behind)
 
@@ -142,10 +146,11 @@ def test_the_headline_says_where_it_is_best_ahead_and_behind() -> None:
             "algorithm-1": Verdict.NOT_CONFIRMED,
         },
     )
-    findings = {key: Finding(verdict, "") for key, verdict in verdicts.items()}
+    findings = as_findings(verdicts)
     findings["microbiome-nll"] = Finding(Verdict.CONFIRMED, "", "", "NLL 0.677 against 0.754")
     findings["microbiome-substantial"] = Finding(Verdict.CONDITIONAL, "0.233 over Fishr; the paper's 0.599 over Fishr")
     findings["microbiome-plain-nll"] = Finding(Verdict.NOT_CONFIRMED, "")
+    findings["sepsis-auroc"] = Finding(Verdict.NOT_CONFIRMED, "", level=True)
     first, plain, lead, floor, second, third, last = headline.headline(findings)
     assert plain.startswith("In the paper's plain form")
     assert plain.endswith("EBER is behind another method on the microbiome.")
@@ -156,8 +161,9 @@ def test_the_headline_says_where_it_is_best_ahead_and_behind() -> None:
     assert floor == "No model at all is better than EBER on the microbiome (NLL 0.677 against 0.754)."
     assert first == (
         "With this library's recipe, in the metric that the paper tests, EBER is significantly better than every other "
-        "method on the parametric simulation, the microbiome and sepsis; it is ahead, but not of all significantly, on "
-        "quasars; it is behind another method on Colored MNIST."
+        "method on the parametric simulation and the microbiome; it is ahead, but not of all significantly, on "
+        "quasars; it is behind another method, by no more than chance may make, on sepsis; it is behind another method "
+        "on Colored MNIST."
     )
     assert second.endswith("EBER is behind another method on d=1000.")
     assert third == "Theorem 1 holds and Algorithm 1 read to the letter does not maximise a lower bound."

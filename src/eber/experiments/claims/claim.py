@@ -32,12 +32,15 @@ class Finding:
         Seeds, test and condition, or why it cannot be tested.
     no_model : str
         What no model at all has where that is better than EBER, and EBER's figure.
+    level : bool
+        Whether others are ahead of EBER by no more than chance may make.
     """
 
     verdict: Verdict
     ours: str
     evidence: str = ""
     no_model: str = ""
+    level: bool = False
 
 
 @dataclass(frozen=True)

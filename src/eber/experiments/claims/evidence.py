@@ -18,7 +18,7 @@ ALL_RIGHT, ALL_WRONG = "all right", "all wrong"
 RIGHT_WITH, RIGHT_WITHOUT = "right where EBER is right", "right where EBER is wrong"
 """Quantities of another method: its share of right ones among the rows on which methods differ."""
 TAKEN_FOR = "taken for "
-"""Begins the quantities of EBER that say which share of the held-out rows is taken for an environment."""
+"""Begins the quantities of a form of EBER that say which share of the held-out rows is taken for an environment."""
 
 Row = tuple[str, str, str]
 """Method, variant and quantity."""
@@ -99,7 +99,9 @@ class Evidence:
                 for seed, share in values.items():
                     found.setdefault(seed, {})[quantity.removeprefix(TAKEN_FOR)] = share
         if not found:
-            raise MissingEvidence(f"{method} in the setting {setting!r} has no finished seed")
+            raise MissingEvidence(
+                f"{method} in the setting {setting!r} has no seed with environments that rows are taken for"
+            )
         return found
 
     def against(self, setting: str, reference: str, metric: str) -> Mapping[str, Comparison]:

@@ -28,22 +28,22 @@ def headline(findings: Mapping[str, Finding]) -> list[str]:
     """A few sentences."""
     verdicts = {key: finding.verdict for key, finding in findings.items()}
     return [
-        *_best_of_all("With this library's recipe, in the metric that the paper tests", MAIN, verdicts),
-        *_best_of_all("In the paper's plain form, without what this library adds", PLAIN, verdicts),
+        *_best_of_all("With this library's recipe, in the metric that the paper tests", MAIN, findings),
+        *_best_of_all("In the paper's plain form, without what this library adds", PLAIN, findings),
         *_small_leads(findings),
         *_no_model(findings),
-        *_best_of_all("In the sensitivity settings of the parametric simulation", SETTINGS, verdicts),
+        *_best_of_all("In the sensitivity settings of the parametric simulation", SETTINGS, findings),
         *_mechanism(verdicts),
         *_missing(verdicts),
     ]
 
 
-def over_all(verdicts: Mapping[str, Verdict]) -> list[tuple[Claim, Finding]]:
+def over_all(findings: Mapping[str, Finding]) -> list[tuple[Claim, Finding]]:
     """The claims that others decide: that of the abstract, and that over the sensitivity settings."""
-    return [over_all_experiments(verdicts), over_all_settings(verdicts)]
+    return [over_all_experiments(findings), over_all_settings(findings)]
 
 
-def over_all_experiments(verdicts: Mapping[str, Verdict]) -> tuple[Claim, Finding]:
+def over_all_experiments(findings: Mapping[str, Finding]) -> tuple[Claim, Finding]:
     """The abstract's claim, judged by the claims about the five experiments.
 
     Confirmed: confirmed in each. With a condition: ahead in each. Not confirmed: behind in one.
@@ -53,10 +53,10 @@ def over_all_experiments(verdicts: Mapping[str, Verdict]) -> tuple[Claim, Findin
         "Across the five experiments EBER outperforms the other methods in new environments.",
         "Abstract, Section 5",
     )
-    return claim, _over(MAIN, verdicts, all_but=0, command="eber reproduce all")
+    return claim, _over(MAIN, findings, all_but=0, command="eber reproduce all")
 
 
-def over_all_settings(verdicts: Mapping[str, Verdict]) -> tuple[Claim, Finding]:
+def over_all_settings(findings: Mapping[str, Finding]) -> tuple[Claim, Finding]:
     """Judged by the claims about NLL in the eight sensitivity settings.
 
     Confirmed: confirmed in each. With a condition: ahead in each but one ("overall"). Not confirmed: behind in more.
@@ -66,7 +66,7 @@ def over_all_settings(verdicts: Mapping[str, Verdict]) -> tuple[Claim, Finding]:
         "Across the sensitivity studies EBER remains best overall.",
         "Section 5.1, Tables 7 to 14",
     )
-    return claim, _over(SETTINGS, verdicts, all_but=1, command="eber reproduce parametric --seeds 10 --sensitivity")
+    return claim, _over(SETTINGS, findings, all_but=1, command="eber reproduce parametric --seeds 10 --sensitivity")
 
 
 def _of_others(key: str, text: str, place: str) -> Claim:
@@ -74,13 +74,15 @@ def _of_others(key: str, text: str, place: str) -> Claim:
     return Claim(key, text, place, "best in each", "", "", lambda evidence: Finding(Verdict.MISSING, ""))
 
 
-def _over(claims: Mapping[str, str], verdicts: Mapping[str, Verdict], all_but: int, command: str) -> Finding:
+def _over(claims: Mapping[str, str], findings: Mapping[str, Finding], all_but: int, command: str) -> Finding:
     """Confirmed: each of them is. With a condition: ahead in each but so many."""
-    of = {where: verdicts[key] for key, where in claims.items()}
+    of = {where: findings[key].verdict for key, where in claims.items()}
+    level = [where for key, where in claims.items() if findings[key].level]
     missing = [where for where, verdict in of.items() if verdict is Verdict.MISSING]
     ahead = [where for where, verdict in of.items() if verdict in AHEAD]
     surely = [where for where, verdict in of.items() if verdict is Verdict.CONFIRMED]
     behind = [where for where, verdict in of.items() if verdict is Verdict.NOT_CONFIRMED]
+    surely_behind = [where for where in behind if where not in level]
     if len(behind) > all_but:
         verdict = Verdict.NOT_CONFIRMED
     elif missing:
@@ -88,26 +90,33 @@ def _over(claims: Mapping[str, str], verdicts: Mapping[str, Verdict], all_but: i
     else:
         verdict = Verdict.CONFIRMED if len(surely) == len(of) else Verdict.CONDITIONAL
     remarks = [
-        *([f"behind in {listed(behind)}"] if behind else []),
+        *([f"behind in {listed(surely_behind)}"] if surely_behind else []),
+        *([f"behind, by no more than chance may make, in {listed(level)}"] if level else []),
         *([f"not run: {listed(missing)}; run: {command}"] if missing else []),
     ]
     ours = f"ahead in {len(ahead)} of {len(of)}, significantly in {len(surely)}"
     return Finding(verdict, ours, "; ".join(remarks) or "the rows below")
 
 
-def _best_of_all(words: str, claims: Mapping[str, str], verdicts: Mapping[str, Verdict]) -> list[str]:
-    """Where EBER is best, ahead, and behind; nothing where nothing was run."""
+def _best_of_all(words: str, claims: Mapping[str, str], findings: Mapping[str, Finding]) -> list[str]:
+    """Where EBER is best, ahead, level and behind; nothing where nothing was run."""
 
-    def where(verdict: Verdict) -> list[str]:
-        return [place for key, place in claims.items() if verdicts.get(key) is verdict]
+    def where(verdict: Verdict, level: bool = False) -> list[str]:
+        return [
+            place
+            for key, place in claims.items()
+            if (found := findings.get(key)) and (found.verdict, found.level) == (verdict, level)
+        ]
 
-    best, ahead, behind = (
-        where(verdict) for verdict in (Verdict.CONFIRMED, Verdict.CONDITIONAL, Verdict.NOT_CONFIRMED)
-    )
     parts = [
-        *([f"is significantly better than every other method on {listed(best)}"] if best else []),
-        *([f"is ahead, but not of all significantly, on {listed(ahead)}"] if ahead else []),
-        *([f"is behind another method on {listed(behind)}"] if behind else []),
+        f"{said} {listed(places)}"
+        for said, places in (
+            ("is significantly better than every other method on", where(Verdict.CONFIRMED)),
+            ("is ahead, but not of all significantly, on", where(Verdict.CONDITIONAL)),
+            ("is behind another method, by no more than chance may make, on", where(Verdict.NOT_CONFIRMED, level=True)),
+            ("is behind another method on", where(Verdict.NOT_CONFIRMED)),
+        )
+        if places
     ]
     return [f"{words}, EBER {'; it '.join(parts)}."] if parts else []
 

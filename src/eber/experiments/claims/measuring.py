@@ -89,16 +89,16 @@ def _scores(results: Results, setting: str) -> Iterator[tuple[Row, int, float]]:
 
 
 def _assignments(results: Results, setting: str) -> Iterator[tuple[Row, int, float]]:
-    """Which share of the held-out rows the reference method takes for which training environment."""
-    reference = results.experiment.reference_method
-    for seed in results.seeds(reference, setting):
-        arrays = results.arrays(reference, seed, setting)
-        if "assigned" not in arrays:
-            continue
-        counts = Counter(arrays["assigned"].tolist())
-        for position, rows in sorted(counts.items()):
-            environment = f"{TAKEN_FOR}{arrays['environments'][position]}"
-            yield (reference, MAIN, environment), seed, rows / sum(counts.values())
+    """Which share of the held-out rows a method takes for which training environment, where it says so."""
+    for method in results.experiment.all_methods:
+        for seed in results.seeds(method, setting):
+            arrays = results.arrays(method, seed, setting)
+            if "assigned" not in arrays:
+                continue
+            counts = Counter(arrays["assigned"].tolist())
+            for position, rows in sorted(counts.items()):
+                environment = f"{TAKEN_FOR}{arrays['environments'][position]}"
+                yield (method, MAIN, environment), seed, rows / sum(counts.values())
 
 
 def _agreement(results: Results, setting: str) -> Iterator[tuple[Row, int, float]]:

@@ -39,8 +39,8 @@ class JudgedClaim:
 def judge_claims(evidence: Mapping[str, Evidence]) -> list[JudgedClaim]:
     """Hold every claim against what is known of each experiment, by its name."""
     judged = [JudgedClaim(claim, _finding(claim, evidence.get(claim.experiment))) for claim in all_claims()]
-    verdicts = {one.claim.key: one.finding.verdict for one in judged}
-    return [*(JudgedClaim(*pair) for pair in over_all(verdicts)), *judged]
+    findings = {one.claim.key: one.finding for one in judged}
+    return [*(JudgedClaim(*pair) for pair in over_all(findings)), *judged]
 
 
 def _finding(claim: Claim, evidence: Evidence | None) -> Finding:

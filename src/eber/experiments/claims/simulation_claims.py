@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eber.experiments.claims import judges, measured, simulation_judges, variant_judges
+from eber.experiments.claims import environment_judges, judges, measured, simulation_judges, variant_judges
 from eber.experiments.claims.claim import Claim
 from eber.experiments.claims.table_claims import OTHERS, best, best_calibrated, best_in_plain_form, printed
 from eber.experiments.parametric import PLAIN_DECOMPOSED
@@ -51,6 +51,13 @@ def _main() -> Iterator[Claim]:
         "Sections 2 and 5.1, Tables 7 to 15",
         "; ".join(f"{setting} {table.rows['EBER']['nll'][0]:.3f}" for setting, table in PAPER.items()),
         simulation_judges.figures_are_those_of_algorithm_1,
+    )
+    yield _claim(
+        "parametric-environment-loss",
+        "In low-signal settings such as this simulation an environment loss gives better estimates.",
+        "Section 2",
+        "no figure",
+        environment_judges.environment_loss_helps("baseline", "nll"),
     )
     few, many = (PAPER[setting].rows["EBER"]["seconds"][0] for setting in ("m=12", "m=36"))
     yield Claim(
@@ -128,6 +135,13 @@ def _sentences() -> Iterator[Claim]:
         f"{TEXT}, Table 11",
         f"{_nll('n=1000', 'EBER')}; Bayes-x {_nll('n=1000', 'Bayes-x')}",
         simulation_judges.nearly_bayes("n=1000", "accuracy", "nll"),
+    )
+    yield _claim(
+        "more-rows",
+        "More rows per environment (n = 1000) help EBER, which keeps a large gap over the competing methods.",
+        f"{TEXT}, Table 11",
+        "; ".join(f"{row} {_nll('n=1000', row)}" for row in ("EBER", "V-REx")),
+        simulation_judges.more_rows_help("n=1000"),
     )
     yield _claim(
         "dimension",

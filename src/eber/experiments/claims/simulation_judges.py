@@ -12,7 +12,14 @@ from eber.experiments.claims.claim import Finding, Verdict
 from eber.experiments.claims.evidence import Evidence, mean, shown
 from eber.experiments.claims.judges import EBER, Judge
 from eber.experiments.motivating import CONDITIONAL, LIMIT, NUMBERS, UNIFORM, column
-from eber.experiments.parametric import PLAIN, PLAIN_ALGORITHM, PLAIN_DECOMPOSED
+from eber.experiments.parametric import (
+    PLAIN,
+    PLAIN_ALGORITHM,
+    PLAIN_ALGORITHM_RELU,
+    PLAIN_DECOMPOSED,
+    PLAIN_DECOMPOSED_RELU,
+    PLAIN_RELU,
+)
 from eber.experiments.parametric_paper import PAPER
 from eber.methods import paper_methods
 
@@ -86,6 +93,25 @@ def advantage_shrinks(setting: str, against: str = "baseline") -> Judge:
             Verdict.CONFIRMED if gaps[setting] < 0.5 * gaps[against] else Verdict.NOT_CONFIRMED,
             f"advantage over the best other method {gaps[setting]:.3f} at {setting}",
             f"{gaps[against]:.3f} at {against}",
+        )
+
+    return judge
+
+
+def more_rows_help(setting: str, against: str = "baseline") -> Judge:
+    """Confirmed: EBER's NLL is lower than in the other setting, its lead over the best other method half of that there.
+
+    With a condition: lower, but the lead is smaller. Not confirmed: not lower.
+    """
+
+    def judge(evidence: Evidence) -> Finding:
+        own = {where: mean(evidence.by_seed(where, EBER, "nll")) for where in (setting, against)}
+        leads = {where: _best_other(evidence, where) - own[where] for where in own}
+        verdict = Verdict.CONFIRMED if leads[setting] >= 0.5 * leads[against] else Verdict.CONDITIONAL
+        return Finding(
+            verdict if own[setting] < own[against] else Verdict.NOT_CONFIRMED,
+            f"NLL {own[setting]:.3f}, {own[against]:.3f} at {against}",
+            f"lead over the best other method {leads[setting]:.3f}, {leads[against]:.3f} at {against}",
         )
 
     return judge
@@ -189,18 +215,24 @@ def closest_to_bayes(settings: Sequence[str]) -> Judge:
     return judge
 
 
-READINGS = {
-    "this library's recipe": EBER,
+LITERAL = "plain, Algorithm 1"
+PLAIN_READINGS = {
+    LITERAL: PLAIN_ALGORITHM,
     "plain, stratified": PLAIN,
-    "plain, Algorithm 1": PLAIN_ALGORITHM,
     "plain, decomposed": PLAIN_DECOMPOSED,
+    "plain with a ReLU more, Algorithm 1": PLAIN_ALGORITHM_RELU,
+    "plain with a ReLU more, stratified": PLAIN_RELU,
+    "plain with a ReLU more, decomposed": PLAIN_DECOMPOSED_RELU,
 }
+READINGS = {"this library's recipe": EBER, **PLAIN_READINGS}
 
 
 def figures_are_those_of_algorithm_1(evidence: Evidence) -> Finding:
-    """Confirmed: Algorithm 1 to the letter is within `CLOSE` of the paper's figure in every setting.
+    """Confirmed: Algorithm 1 to the letter, with the network of the text, is within `CLOSE` of the paper's figure in
+    every setting.
 
-    With a condition: another plain reading is, in most settings. Not confirmed: none is.
+    With a condition: another plain reading, or one with a ReLU more than the text has, is in most settings. Not
+    confirmed: none is.
     """
     distances: dict[str, dict[str, float]] = {}
     for setting, table in PAPER.items():
@@ -208,19 +240,21 @@ def figures_are_those_of_algorithm_1(evidence: Evidence) -> Finding:
         distances[setting] = {
             name: abs(mean(evidence.by_seed(setting, row, "nll")) - printed) / sd for name, row in READINGS.items()
         }
-    nearest = {setting: min(by_name, key=lambda name: by_name[name]) for setting, by_name in distances.items()}
     close = {name: sum(by_name[name] <= CLOSE for by_name in distances.values()) for name in READINGS}
-    most = max(close["plain, stratified"], close["plain, decomposed"])
     verdict = Verdict.NOT_CONFIRMED
-    if close["plain, Algorithm 1"] == len(distances):
+    if close[LITERAL] == len(distances):
         verdict = Verdict.CONFIRMED
-    elif 2 * most > len(distances):
+    elif 2 * max(close[name] for name in PLAIN_READINGS) > len(distances):
         verdict = Verdict.CONDITIONAL
     return Finding(
         verdict,
         "NLL within two of the paper's standard deviations: "
         + ", ".join(f"{name} in {count} of {len(distances)} settings" for name, count in close.items()),
-        "nearest: " + ", ".join(f"{setting} {name}" for setting, name in nearest.items()),
+        "nearest of the plain ones: "
+        + ", ".join(
+            f"{setting} {min(PLAIN_READINGS, key=lambda name: by_name[name]).removeprefix('plain').lstrip(', ')}"
+            for setting, by_name in distances.items()
+        ),
     )
 
 

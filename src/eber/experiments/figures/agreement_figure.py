@@ -17,11 +17,14 @@ from eber.runs.results import Results
 
 
 def agreement_figures(results: Results) -> Sequence[ReportFigure]:
-    """One figure for each setting in which the reference method and another one have finished a common seed."""
+    """One figure for each setting in which the reference method and two others have finished a common seed.
+
+    Beside a single other method there is nothing to see: where the two differ, one of them is right.
+    """
     drawn = []
     for setting in results.experiment.settings:
         found = list(agreements(results, setting).values())
-        if found:
+        if found and len(found[0].right_with_reference) > 1:
             drawn.append(draw_agreement(setting, results.experiment.reference_method, found))
     return drawn
 
@@ -39,18 +42,19 @@ def draw_agreement(setting: str, reference: str, found: Sequence[Agreement]) -> 
         method: [seed.right_without_reference[method] for seed in found] for method in found[0].right_without_reference
     }
     with style():
-        figure = Figure(figsize=(9.6, 3.5))
+        figure = Figure(figsize=(9.6, 3.8))
         left, middle, right = figure.subplots(1, 3, sharey=True)
         _bars(left, agree, PALETTE[0])
         _bars(middle, with_reference, PALETTE[2])
         _bars(right, without_reference, PALETTE[1])
         left.set(ylabel="share of rows", ylim=(0, 1), title="All test rows")
-        middle.set_title(f"Methods differ, {reference} right")
-        right.set_title(f"Methods differ, {reference} wrong")
+        middle.set(ylabel="of these, share right", title=f"Methods differ, {reference} right")
+        right.set(ylabel="of these, share right", title=f"Methods differ, {reference} wrong")
         figure.suptitle(f"Agreement between methods, {setting}", fontsize="medium")
         for axes in (middle, right):
             axes.axhline(0.5, color=INK, linestyle="--", linewidth=1, label="0.5")
-        right.legend(loc="upper right", fontsize="small")
+        handles, names = right.get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside lower center", ncols=2, fontsize="small")  # bars may fill a panel
     words = "; ".join(
         f"{method} {_mean(shares)} where {reference} is right, {_mean(without_reference[method])} where it is wrong"
         for method, shares in with_reference.items()
