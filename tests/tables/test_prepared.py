@@ -20,6 +20,7 @@ from eber.tables.prepared import gathering, looking, preparing, scattering
 from eber.tables.prepared.folder import PreparedTable
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.training import read_training_table
+from eber.workflow import fitting_prepared
 from tests.command_line import eber as command
 
 COLUMNS: dict[str, Any] = {"label": "y", "environment": "site"}
@@ -80,6 +81,30 @@ def in_memory(table: Path) -> tuple[Preprocessing, np.ndarray]:
 def sorted_rows(X: np.ndarray, y: np.ndarray, e: np.ndarray) -> np.ndarray:
     rows = np.column_stack([X, y, e])
     return rows[np.lexsort(rows.T)]
+
+
+@pytest.mark.parametrize("name", ["features.float32", "labels.uint8", "environments.int32", "sample.parquet"])
+def test_rows_that_change_during_a_fit_are_not_fitted(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where they are put back: what the fit saw meanwhile, nobody knows."""
+    frame().to_parquet(tmp_path / "table.parquet", index=False)
+    prepared = eber.prepare_table(tmp_path / "table.parquet", tmp_path / "prepared", **COLUMNS)
+    path, fit_stored = prepared.folder / name, fitting_prepared.fit_stored
+    good = path.read_bytes()
+
+    def tampered(*arguments: Any) -> None:
+        path.write_bytes(good[4:] + good[:4])
+        fit_stored(*arguments)
+        path.write_bytes(good)
+
+    how: dict[str, Any] = {"quick": True, "epochs": 1, "scores": False, "method": "ERM"}
+    with monkeypatch.context() as patch:
+        patch.setattr(fitting_prepared, "fit_stored", tampered)
+        with pytest.raises(ValueError, match="was changed while it was fitted from"):
+            eber.fit_table(prepared.folder, **how, out=tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+    eber.fit_table(prepared.folder, **how)
 
 
 def test_rows_on_disk_are_those_of_memory_in_another_order(table: Path, tmp_path: Path) -> None:

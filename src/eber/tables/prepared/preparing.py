@@ -54,6 +54,7 @@ def prepare(
         Who reads and scatters sections, and gathers buckets.
     """
     require_label_and_environment(file, label, environment)
+    file = replace(file, missing=choices.missing)
     fingerprint = file.fingerprint
     asked = {
         "version": eber.__version__,
