@@ -144,10 +144,9 @@ class PredictionReport:
             lines.append(f"{self.files_done_before} of {count(self.files, 'file')} had been done before.")
         if self.others:
             lines.append(
-                f"Among the predictions {'is' if len(self.others) == 1 else 'are'} {count(len(self.others), 'file')} of "
-                f"an earlier command, such as {shortened(self.others[0])}, whose rows are not in this folder: remove "
-                f"{'it' if len(self.others) == 1 else 'them'} unless {'it is' if len(self.others) == 1 else 'they are'} "
-                "wanted."
+                f"Beside these predictions {'lies' if len(self.others) == 1 else 'lie'} "
+                f"{count(len(self.others), 'file')} of an earlier command, such as {shortened(self.others[0])}, made of "
+                "rows that are not in this folder any more."
             )
         return [*lines, *self._adaptation_remarks(), *self.learned, *([self.intervals] if self.intervals else [])]
 
