@@ -145,8 +145,8 @@ class PredictionReport:
         if self.others:
             lines.append(
                 f"Beside these predictions {'lies' if len(self.others) == 1 else 'lie'} "
-                f"{count(len(self.others), 'file')} of an earlier command, such as {shortened(self.others[0])}, made of "
-                "rows that are not in this folder any more."
+                f"{count(len(self.others), 'file')} of an earlier command, such as {shortened(self.others[0])}, made "
+                "of rows that are not in this folder any more."
             )
         return [*lines, *self._adaptation_remarks(), *self.learned, *([self.intervals] if self.intervals else [])]
 
