@@ -83,6 +83,28 @@ def sorted_rows(X: np.ndarray, y: np.ndarray, e: np.ndarray) -> np.ndarray:
     return rows[np.lexsort(rows.T)]
 
 
+@pytest.mark.parametrize("name", ["sample.parquet", "features.float32", ".making/notes.txt", "notes.txt"])
+def test_a_table_is_not_prepared_over_files_of_others(name: str, tmp_path: Path) -> None:
+    frame().to_parquet(tmp_path / "table.parquet", index=False)
+    place = tmp_path / "prepared" / name
+    place.parent.mkdir(parents=True)
+    place.write_text("mine")
+    with pytest.raises(ValueError, match="holds other files"):
+        eber.prepare_table(tmp_path / "table.parquet", tmp_path / "prepared", **COLUMNS)
+    assert place.read_text() == "mine"
+
+
+def test_a_table_is_not_prepared_through_a_link(tmp_path: Path) -> None:
+    frame().to_parquet(tmp_path / "table.parquet", index=False)
+    for name in ("elsewhere", "prepared"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "elsewhere" / "plan.json").write_text("mine")
+    (tmp_path / "prepared" / ".making").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ValueError, match="holds other files"):
+        eber.prepare_table(tmp_path / "table.parquet", tmp_path / "prepared", **COLUMNS)
+    assert (tmp_path / "elsewhere" / "plan.json").read_text() == "mine"
+
+
 @pytest.mark.parametrize("name", ["features.float32", "labels.uint8", "environments.int32", "sample.parquet"])
 def test_rows_that_change_during_a_fit_are_not_fitted(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

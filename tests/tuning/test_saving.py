@@ -268,7 +268,9 @@ def test_trees_that_lead_in_circles_are_refused():
         TreeModel(**values)
 
 
-@pytest.mark.parametrize("change", ["a root twice", "children that are one", "a leaf of two", "a threshold that is none"])
+@pytest.mark.parametrize(
+    "change", ["a root twice", "children that are one", "a leaf of two", "a threshold that is none"]
+)
 def test_trees_that_take_long_or_lead_nowhere_are_refused(change):
     """A file of 7 MB would have been loaded for half a day."""
     X, y, _ = table(n=30)

@@ -190,6 +190,16 @@ def test_what_is_said_about_a_folder_that_cannot_be_followed_is_refused(
     assert not (tmp_path / "out").exists()
 
 
+def test_predictions_are_not_written_over_files_of_others(place: Path, tmp_path: Path) -> None:
+    """Of the folder of tables of last year, say, which has files of the same names."""
+    model, other = eber.load_model(place / "model"), shutil.copytree(place / "new", tmp_path / "other")
+    before = outputs(other)
+    with pytest.raises(ValueError, match="is there already and no prediction of an earlier command"):
+        model.predict_table(place / "new", other)
+    assert outputs(other) == before
+    assert not (other / ".done").exists()
+
+
 def test_predictions_of_files_that_are_gone_are_named(place: Path, tmp_path: Path) -> None:
     """Whoever reads the folder reads them too."""
     new, out = shutil.copytree(place / "new", tmp_path / "new"), tmp_path / "out"

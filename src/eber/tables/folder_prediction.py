@@ -18,7 +18,7 @@ import numpy as np
 
 import eber
 from eber.io.checksummed_json import encode_checksummed, read_checksummed
-from eber.io.files import digest_of, sole_writer, sweep_temporaries, write_atomically
+from eber.io.files import digest_of, permissions, sole_writer, sweep_temporaries, write_atomically
 from eber.tables.files import PARQUET_SUFFIXES, file_marks, open_table, require_apart
 from eber.tables.model_folder import TableModel
 from eber.tables.prediction import Asked, predict_file, say_intervals
@@ -144,7 +144,8 @@ def _outputs(part: Path, folder: Path, out: Path) -> tuple[Path, Path]:
 def _write_done(out: Path, done: Path, made_of: dict[str, Any], counts: dict[str, Any]) -> None:
     done.parent.mkdir(parents=True, exist_ok=True)
     content = {"made_of": made_of, "output": digest_of(out), "counts": counts}
-    write_atomically(done, encode_checksummed(content, DONE_FORMAT, DONE_VERSION))
+    # It quotes values of the rows.
+    write_atomically(done, encode_checksummed(content, DONE_FORMAT, DONE_VERSION), permissions(out))
 
 
 def files_done(folder: Path, out: Path) -> tuple[int, int]:
@@ -204,7 +205,8 @@ def predict_folder(
         require_adaptable(model)
         sample = _sample_of_all(task, file.parts, each)
         task = replace(task, model=adapted(model, sample, file, report, asked.force))
-    out.mkdir(parents=True, exist_ok=True)
+    _require_own(out, [_outputs(part, folder, out)[0] for part in file.parts])
+    (out / DONE_FOLDER).mkdir(parents=True, exist_ok=True)
     sections = {part: task.sections(part) for part in file.parts}
     tasks = [unit for part in file.parts for unit in sections[part] or [part]]
     found = all_answers(task.predict, tasks, each, "predicted", "section" if any(sections.values()) else "file")
@@ -219,6 +221,13 @@ def predict_folder(
         file.require_unchanged()
     report.others = _others(folder, out, file.parts)
     return TablePredictions(None, out, report)
+
+
+def _require_own(out: Path, outputs: Sequence[Path]) -> None:
+    """Refuse a folder that has files of such names and was never predicted into: they may be anybody's."""
+    others = [path for path in outputs if path.exists()]
+    if others and not (out / DONE_FOLDER).is_dir():
+        raise ValueError(f"{others[0]} is there already and no prediction of an earlier command: give another folder.")
 
 
 def _others(folder: Path, out: Path, parts: Sequence[Path]) -> tuple[str, ...]:

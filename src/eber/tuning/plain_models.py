@@ -264,9 +264,7 @@ def _require_numbers(*arrays: NDArray[Any]) -> None:
         raise ValueError("its numbers are none")
 
 
-def _have_one_way(
-    roots: NDArray[np.int64], left: NDArray[np.int64], right: NDArray[np.int64], n_nodes: int
-) -> bool:
+def _have_one_way(roots: NDArray[np.int64], left: NDArray[np.int64], right: NDArray[np.int64], n_nodes: int) -> bool:
     """Whether no node lies in two trees, or is reached in two ways; few of them could be walked for hours otherwise."""
     reached = np.concatenate([roots, left, right])
     return bool(((reached >= 0) & (reached < n_nodes)).all()) and len(np.unique(reached)) == len(reached)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -24,6 +25,8 @@ from eber.tables.training import require_label_and_environment
 
 MAKING = ".making"
 PLAN = "plan.json"
+_OURS = re.compile(r"plan\.json|sample\.parquet|(section|bucket)-\d+\.json|section-\d+-\d+\.rows|\..*\.tmp")
+"""What lies in the folder of what is on its way."""
 SECTION_ROWS = 1_000_000
 BUCKET_BYTES = 128 << 20
 """Rows that are shuffled in memory together."""
@@ -92,8 +95,10 @@ def prepare(
 def _making(out: Path) -> Path:
     """The folder of what is on its way; a folder with files of others is refused."""
     making = out / MAKING
-    own = (MAKING, ".lock", FEATURES, LABELS, ENVIRONMENTS, SAMPLE)
-    others = [path.name for path in out.iterdir() if path.name not in own]
+    begun = making.is_dir() and not making.is_symlink()
+    own = (MAKING, ".lock", *((FEATURES, LABELS, ENVIRONMENTS, SAMPLE) if begun else ()))
+    others = [path.name for path in out.iterdir() if path.name not in own or path.is_symlink()]
+    others += [path.name for path in making.iterdir() if not _OURS.fullmatch(path.name)] if begun else []
     if others:
         raise ValueError(f"{out} holds other files ({others[0]}); give a folder that is empty or not there.")
     making.mkdir(exist_ok=True)
