@@ -175,4 +175,18 @@ SABOTAGES = (
         before="== file.content_sha256",
         after='!= ""',
     ),
+    Sabotage(
+        broken="Nodes of trees may be shared, so that few of them take hours.",
+        test="tests/tuning/test_saving.py::test_trees_that_take_long_or_lead_nowhere_are_refused",
+        file="tuning/plain_models.py",
+        before="            and _have_one_way(self.roots, self.left[~leaf], self.right[~leaf], N)",
+        after="            and True",
+    ),
+    Sabotage(
+        broken="A threshold may be no number.",
+        test="tests/tuning/test_saving.py::test_trees_that_take_long_or_lead_nowhere_are_refused",
+        file="tuning/plain_models.py",
+        before="            and not np.isnan(self.thresholds).any()\n",
+        after="",
+    ),
 )

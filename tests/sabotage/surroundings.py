@@ -115,4 +115,32 @@ SABOTAGES = (
         before="        if reset:\n            warn_of_lost_digits(given, names)\n",
         after="",
     ),
+    Sabotage(
+        broken="The parts of a model that replaces another are open to everybody.",
+        test="tests/trust/test_hostile_surroundings.py::test_a_model_that_is_replaced_keeps_its_permissions",
+        file="estimators/persistence.py",
+        before="    mode = permissions(manifest, mode)\n",
+        after="    mode = None\n",
+    ),
+    Sabotage(
+        broken="The card of a model is open to everybody.",
+        test="tests/trust/test_hostile_surroundings.py::test_a_model_that_is_replaced_keeps_its_permissions",
+        file="tables/model_folder.py",
+        before="card_page(self.card, self.preprocessing), of_card)",
+        after="card_page(self.card, self.preprocessing))",
+    ),
+    Sabotage(
+        broken="Sections of predictions are open to everybody.",
+        test="tests/trust/test_hostile_surroundings.py::test_what_predictions_of_a_folder_are_made_of_lies_open_to_nobody_else",
+        file="tables/section_prediction.py",
+        before="mkdir(mode=0o700, exist_ok=True)",
+        after="mkdir(exist_ok=True)",
+    ),
+    Sabotage(
+        broken="What is noted beside predictions is open to everybody.",
+        test="tests/trust/test_hostile_surroundings.py::test_what_predictions_of_a_folder_are_made_of_lies_open_to_nobody_else",
+        file="tables/folder_prediction.py",
+        before="DONE_FORMAT, DONE_VERSION), permissions(out))",
+        after="DONE_FORMAT, DONE_VERSION))",
+    ),
 )

@@ -292,4 +292,32 @@ SABOTAGES = (
         before="    require_apart(Path(out), table)\n",
         after="",
     ),
+    Sabotage(
+        broken="A comparison takes any folder for its own.",
+        test="tests/workflow/test_compare_table.py::test_a_comparison_writes_over_nothing_that_is_not_its_own",
+        file="runs/own_folder.py",
+        before="    if not is_own(folder):\n",
+        after="    if not folder.exists():\n",
+    ),
+    Sabotage(
+        broken="The rows of a frame are kept before the folder is looked at.",
+        test="tests/workflow/test_compare_table.py::test_a_comparison_writes_over_nothing_that_is_not_its_own",
+        file="workflow/comparing.py",
+        before="    make_own(folder)\n    with writing_outputs",
+        after="    folder.mkdir(parents=True, exist_ok=True)\n    with writing_outputs",
+    ),
+    Sabotage(
+        broken="A file that is called as the sample of a prepared table is taken for it.",
+        test="tests/tables/test_prepared.py::test_a_table_is_not_prepared_over_files_of_others",
+        file="tables/prepared/preparing.py",
+        before="(MAKING, FEATURES, LABELS, ENVIRONMENTS, SAMPLE) if _is_begun(out) else ()",
+        after="(MAKING, FEATURES, LABELS, ENVIRONMENTS, SAMPLE)",
+    ),
+    Sabotage(
+        broken="Predictions take the place of any file of their name.",
+        test="tests/workflow/test_predict_folder.py::test_predictions_are_not_written_over_files_of_others",
+        file="tables/folder_prediction.py",
+        before="    if others and not (out / DONE_FOLDER).is_dir():",
+        after="    if others and not out.is_dir():",
+    ),
 )

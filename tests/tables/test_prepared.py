@@ -129,6 +129,23 @@ def test_rows_that_change_during_a_fit_are_not_fitted(
     eber.fit_table(prepared.folder, **how)
 
 
+@pytest.mark.usefixtures("small")
+def test_what_is_no_step_of_a_column_that_was_taken_for_steps_is_named(tmp_path: Path) -> None:
+    """The rows by which columns are judged need not have it; seen to be missing values in silence."""
+    table, rows = tmp_path / "table.parquet", frame().reset_index(drop=True)
+    rows.to_parquet(table, index=False, row_group_size=100)
+    judged = pq.read_table(eber.prepare_table(table, tmp_path / "plain", **COLUMNS).checked_sample())["age"].to_pylist()
+    others = rows.index[~rows["age"].isin(judged) & rows[["y", "site", "pain"]].notna().all(axis=1)]
+    rows.loc[others[[5, 400]], "pain"] = "Unbearable"
+    rows.to_parquet(table, index=False, row_group_size=100)
+    for number, jobs in enumerate((1, 2)):
+        prepared = eber.prepare_table(table, tmp_path / f"prepared{number}", **COLUMNS, jobs=jobs)
+        (said,) = (note for note in prepared.notes if "none of its steps" in note)
+        assert said.startswith("Column 'pain': 2 rows have a value that is none of its steps, such as 'unbearable'")
+        known = rows.dropna(subset=["y", "site"])
+        assert prepared.preprocessing.encodings[4].missing == known["pain"].isna().sum() + 2
+
+
 def test_rows_on_disk_are_those_of_memory_in_another_order(table: Path, tmp_path: Path) -> None:
     prepared = eber.prepare_table(table, tmp_path / "prepared", **COLUMNS)
     preprocessing, expected = in_memory(table)
@@ -195,6 +212,10 @@ def test_stopped_anywhere_it_goes_on_to_the_same_rows(
     assert not (out / ".making").exists()
     for name in ("features.float32", "labels.uint8", "environments.int32"):
         assert (out / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    (out / ".making").mkdir()  # as where it was stopped at the very end
+    (out / ".making" / "section-000000-000000.rows").touch()
+    assert eber.prepare_table(table, out, **COLUMNS).digests == whole.digests
+    assert not (out / ".making").exists()
 
 
 def _but_not_the_first(blocks: Callable[..., Any]) -> Callable[..., Any]:
