@@ -75,9 +75,9 @@ SABOTAGES = (
     Sabotage(
         broken="What counted as missing at the fit is a value in new rows.",
         test=f"{SAID}::test_a_model_reads_new_rows_as_it_was_told_to_read_the_old_ones",
-        file="tables/prediction.py",
-        before="open_table(table, reading, model.schema.missing)",
-        after="open_table(table, reading)",
+        file="tables/schema.py",
+        before="return replace(file, missing=schema.missing, signs=schema.signs)",
+        after="return replace(file, signs=schema.signs)",
     ),
     Sabotage(
         broken="A missing extra ends in the import's own words.",
@@ -97,8 +97,8 @@ SABOTAGES = (
         broken="Files whose names are a column have the fingerprint of their content alone.",
         test=f"{READERS}::test_a_folder_of_csv_files_names_the_file_of_each_row",
         file="tables/files.py",
-        before="            digest.update(name.encode())\n",
-        after="            pass\n",
+        before='            digest.update(name.encode() + b"\\0")',
+        after="            pass",
     ),
     Sabotage(
         broken="A web address is looked for among the files.",
@@ -273,7 +273,7 @@ SABOTAGES = (
         broken="What a minus means in a pipeline is asked of the rows that are transformed.",
         test="tests/tables/test_transformer.py::test_a_row_is_encoded_as_it_is_whatever_rows_come_with_it",
         file="tables/transformer.py",
-        before="file = replace(self._open(X, reset=False), signs=self.schema_.signs)",
+        before="file = as_at_the_fit(self._open(X, reset=False), self.schema_)",
         after="file = self._open(X, reset=False)",
     ),
     Sabotage(

@@ -14,9 +14,9 @@ SABOTAGES = (
         broken="The old classifier is removed before the new model is in place.",
         test="tests/trust/test_broken_writes.py::test_a_save_over_a_model_leaves_the_old_or_the_new",
         file="tables/model_folder.py",
-        before="            write_files(place, files)\n",
+        before="            write_files(place, files, mode)\n",
         after="""\
-            write_files(place, files)
+            write_files(place, files, mode)
             if old := _named_classifier(folder):
                 remove_files(folder / old)
 """,
@@ -40,14 +40,14 @@ SABOTAGES = (
         test="tests/trust/test_broken_writes.py::test_a_first_save_leaves_no_model_or_a_whole_one",
         file="tables/model_folder.py",
         before="""\
-            write_files(place, files)
+            write_files(place, files, mode)
             (folder / CARD_PAGE).unlink(missing_ok=True)  # rather none than one of another fit
             write_atomically(folder / TABLE_FILE, encode_checksummed(content, FORMAT, FORMAT_VERSION))
 """,
         after="""\
             write_atomically(folder / TABLE_FILE, encode_checksummed(content, FORMAT, FORMAT_VERSION))
             (folder / CARD_PAGE).unlink(missing_ok=True)  # rather none than one of another fit
-            write_files(place, files)
+            write_files(place, files, mode)
 """,
     ),
     Sabotage(
@@ -107,13 +107,13 @@ SABOTAGES = (
         broken="Whatever is named like a classifier is removed.",
         test="tests/tables/test_model_folder.py::test_a_save_over_a_model_leaves_other_folders_alone",
         file="tables/model_folder.py",
-        before="            write_files(place, files)\n",
+        before="            write_files(place, files, mode)\n",
         after="""\
             import shutil
 
             for other in folder.glob("classifier-*"):
                 shutil.rmtree(other)
-            write_files(place, files)
+            write_files(place, files, mode)
 """,
     ),
     Sabotage(
