@@ -193,7 +193,7 @@ SABOTAGES = (
         broken="An estimate of adapting may be moved five times as far as it lies.",
         test="tests/trust/test_fuzzed_models.py::test_a_forged_model_with_attributes_that_no_fit_has_is_refused",
         file="estimators/load_checks.py",
-        before=" or not 0 <= record.strength <= 1:",
-        after=":",
+        before="not 0 <= record.strength <= 1",
+        after="record.strength < -9",
     ),
 )
