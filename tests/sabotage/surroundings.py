@@ -143,4 +143,11 @@ SABOTAGES = (
         before="DONE_FORMAT, DONE_VERSION), permissions(out))",
         after="DONE_FORMAT, DONE_VERSION))",
     ),
+    Sabotage(
+        broken="A name may begin a line of a log.",
+        test="tests/trust/test_hostile_surroundings.py::test_names_are_shown_as_they_are_and_do_nothing_to_the_terminal",
+        file="io/text.py",
+        before='c == "\\t" else',
+        after='c in "\\n\\t" else',
+    ),
 )

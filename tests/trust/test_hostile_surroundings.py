@@ -84,7 +84,12 @@ def test_what_predictions_of_a_folder_are_made_of_lies_open_to_nobody_else(
     (out / ".done" / "a.parquet.json").unlink()
     seen: list[int] = []
     digest_of = section_prediction.digest_of
-    monkeypatch.setattr(section_prediction, "digest_of", lambda path: seen.append(mode(path.parent)) or digest_of(path))
+
+    def looked_at(path: Path) -> str:
+        seen.append(mode(path.parent))
+        return digest_of(path)
+
+    monkeypatch.setattr(section_prediction, "digest_of", looked_at)
     predict_folder(model, tmp_path / "new", out)
     assert seen
     assert set(seen) == {0o700}
@@ -131,16 +136,17 @@ def test_a_file_system_without_locks_is_named(tmp_path: Path, monkeypatch: pytes
 def test_names_are_shown_as_they_are_and_do_nothing_to_the_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Brackets of a folder are no markup of rich; control characters of an environment reach nobody."""
+    """Brackets of a folder are no markup of rich; control characters of an environment reach nobody, nor its lines."""
     rows = draw_hospitals(240)
-    rows["hospital"] = rows["hospital"].replace("Ashford", "\x1b[31mAsh\x07ford\u202e[/b]")
+    rows["hospital"] = rows["hospital"].replace("Ashford", "\x1b[31mAsh\x07ford\u202e[/b]\nAll is well.")
     rows.to_csv(tmp_path / "table.csv", index=False)
     out = tmp_path / "o[" / "x]"
     assert eber(monkeypatch, "compare", tmp_path / "table.csv", *NAMES, *LOGISTIC, "--out", out) == 0
     assert eber(monkeypatch, "fit", tmp_path / "table.csv", *NAMES, "--quick", "--out", tmp_path / "model") == 0
     said = capfd.readouterr()
     assert "".join(str(out / "report.html").split()) in "".join(said.out.split())
-    assert "\\x1b[31mAsh\\x07ford\\u202e[/b]" in said.err
+    assert "\\x1b[31mAsh\\x07ford\\u202e[/b]\\nAll is well." in said.err
+    assert "\nAll is well." not in said.err + said.out
     assert not set("\x1b\x07\u202e") & set(said.err + said.out)
 
 
