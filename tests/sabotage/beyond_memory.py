@@ -185,4 +185,11 @@ SABOTAGES = (
         before="for block in torch.randperm(-(-self.n_rows // self.block), generator=generator).tolist():",
         after="for block in torch.randint(-(-self.n_rows // self.block), (-(-self.n_rows // self.block),)).tolist():",
     ),
+    Sabotage(
+        broken="What was on its way stays where `prepare` was stopped at its end.",
+        test="tests/tables/test_prepared.py::test_stopped_anywhere_it_goes_on_to_the_same_rows",
+        file="tables/prepared/preparing.py",
+        before="                shutil.rmtree(out / MAKING)\n",
+        after="                pass\n",
+    ),
 )

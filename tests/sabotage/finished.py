@@ -32,12 +32,12 @@ SABOTAGES = (
         broken="`compare` begins by removing the cells of an earlier run.",
         test="tests/trust/test_killed_commands.py::test_a_killed_run_goes_on_where_it_was[compare]",
         file="workflow/comparing.py",
-        before="    folder.mkdir(parents=True, exist_ok=True)\n",
+        before="    make_own(folder)\n    with writing_outputs",
         after="""\
-    folder.mkdir(parents=True, exist_ok=True)
+    make_own(folder)
     for earlier in folder.rglob("*.json"):
         earlier.unlink()
-""",
+    with writing_outputs""",
     ),
     Sabotage(
         broken="`reproduce` begins by removing the cells of an earlier run.",

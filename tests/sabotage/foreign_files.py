@@ -175,4 +175,25 @@ SABOTAGES = (
         before="== file.content_sha256",
         after='!= ""',
     ),
+    Sabotage(
+        broken="Nodes of trees may be shared, so that few of them take hours.",
+        test="tests/tuning/test_saving.py::test_trees_that_take_long_or_lead_nowhere_are_refused",
+        file="tuning/plain_models.py",
+        before="            and _have_one_way(self.roots, self.left[~leaf], self.right[~leaf], N)",
+        after="            and True",
+    ),
+    Sabotage(
+        broken="A threshold may be no number.",
+        test="tests/tuning/test_saving.py::test_trees_that_take_long_or_lead_nowhere_are_refused",
+        file="tuning/plain_models.py",
+        before="            and not np.isnan(self.thresholds).any()\n",
+        after="",
+    ),
+    Sabotage(
+        broken="An estimate of adapting may be moved five times as far as it lies.",
+        test="tests/trust/test_fuzzed_models.py::test_a_forged_model_with_attributes_that_no_fit_has_is_refused",
+        file="estimators/load_checks.py",
+        before="not 0 <= record.strength <= 1",
+        after="record.strength < -9",
+    ),
 )

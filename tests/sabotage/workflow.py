@@ -8,8 +8,8 @@ SABOTAGES = (
         test="tests/workflow/test_fit_and_predict.py"
         "::test_predictions_are_the_command_s_to_the_bit_and_of_the_kind_that_was_given[pandas]",
         file="tables/frames.py",
-        before="answers.to_pandas().set_axis(table.index, axis=0)",
-        after="answers.to_pandas()",
+        before="exact_frame(answers).set_axis(table.index, axis=0)",
+        after="exact_frame(answers)",
     ),
     Sabotage(
         broken="Columns that are to be kept are left out of a frame of predictions.",

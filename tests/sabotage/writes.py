@@ -14,9 +14,9 @@ SABOTAGES = (
         broken="The old classifier is removed before the new model is in place.",
         test="tests/trust/test_broken_writes.py::test_a_save_over_a_model_leaves_the_old_or_the_new",
         file="tables/model_folder.py",
-        before="            write_files(place, files)\n",
+        before="            write_files(place, files, mode)\n",
         after="""\
-            write_files(place, files)
+            write_files(place, files, mode)
             if old := _named_classifier(folder):
                 remove_files(folder / old)
 """,
@@ -40,14 +40,14 @@ SABOTAGES = (
         test="tests/trust/test_broken_writes.py::test_a_first_save_leaves_no_model_or_a_whole_one",
         file="tables/model_folder.py",
         before="""\
-            write_files(place, files)
+            write_files(place, files, mode)
             (folder / CARD_PAGE).unlink(missing_ok=True)  # rather none than one of another fit
             write_atomically(folder / TABLE_FILE, encode_checksummed(content, FORMAT, FORMAT_VERSION))
 """,
         after="""\
             write_atomically(folder / TABLE_FILE, encode_checksummed(content, FORMAT, FORMAT_VERSION))
             (folder / CARD_PAGE).unlink(missing_ok=True)  # rather none than one of another fit
-            write_files(place, files)
+            write_files(place, files, mode)
 """,
     ),
     Sabotage(
@@ -107,13 +107,13 @@ SABOTAGES = (
         broken="Whatever is named like a classifier is removed.",
         test="tests/tables/test_model_folder.py::test_a_save_over_a_model_leaves_other_folders_alone",
         file="tables/model_folder.py",
-        before="            write_files(place, files)\n",
+        before="            write_files(place, files, mode)\n",
         after="""\
             import shutil
 
             for other in folder.glob("classifier-*"):
                 shutil.rmtree(other)
-            write_files(place, files)
+            write_files(place, files, mode)
 """,
     ),
     Sabotage(
@@ -291,5 +291,33 @@ SABOTAGES = (
         file="workflow/preparing.py",
         before="    require_apart(Path(out), table)\n",
         after="",
+    ),
+    Sabotage(
+        broken="A comparison takes any folder for its own.",
+        test="tests/workflow/test_compare_table.py::test_a_comparison_writes_over_nothing_that_is_not_its_own",
+        file="runs/own_folder.py",
+        before="    if not is_own(folder):\n",
+        after="    if not folder.exists():\n",
+    ),
+    Sabotage(
+        broken="The rows of a frame are kept before the folder is looked at.",
+        test="tests/workflow/test_compare_table.py::test_a_comparison_writes_over_nothing_that_is_not_its_own",
+        file="workflow/comparing.py",
+        before="    make_own(folder)\n    with writing_outputs",
+        after="    folder.mkdir(parents=True, exist_ok=True)\n    with writing_outputs",
+    ),
+    Sabotage(
+        broken="A file that is called as the sample of a prepared table is taken for it.",
+        test="tests/tables/test_prepared.py::test_a_table_is_not_prepared_over_files_of_others",
+        file="tables/prepared/preparing.py",
+        before="(MAKING, FEATURES, LABELS, ENVIRONMENTS, SAMPLE) if _is_begun(out) else ()",
+        after="(MAKING, FEATURES, LABELS, ENVIRONMENTS, SAMPLE)",
+    ),
+    Sabotage(
+        broken="Predictions take the place of any file of their name.",
+        test="tests/workflow/test_predict_folder.py::test_predictions_are_not_written_over_files_of_others",
+        file="tables/folder_prediction.py",
+        before="    if others and not (out / DONE_FOLDER).is_dir():",
+        after="    if others and not out.is_dir():",
     ),
 )

@@ -20,6 +20,7 @@ from eber.tables.prepared import gathering, looking, preparing, scattering
 from eber.tables.prepared.folder import PreparedTable
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.training import read_training_table
+from eber.workflow import fitting_prepared
 from tests.command_line import eber as command
 
 COLUMNS: dict[str, Any] = {"label": "y", "environment": "site"}
@@ -80,6 +81,69 @@ def in_memory(table: Path) -> tuple[Preprocessing, np.ndarray]:
 def sorted_rows(X: np.ndarray, y: np.ndarray, e: np.ndarray) -> np.ndarray:
     rows = np.column_stack([X, y, e])
     return rows[np.lexsort(rows.T)]
+
+
+@pytest.mark.parametrize("name", ["sample.parquet", "features.float32", ".making/notes.txt", "notes.txt"])
+def test_a_table_is_not_prepared_over_files_of_others(name: str, tmp_path: Path) -> None:
+    frame().to_parquet(tmp_path / "table.parquet", index=False)
+    place = tmp_path / "prepared" / name
+    place.parent.mkdir(parents=True)
+    place.write_text("mine")
+    with pytest.raises(ValueError, match="holds other files"):
+        eber.prepare_table(tmp_path / "table.parquet", tmp_path / "prepared", **COLUMNS)
+    assert place.read_text() == "mine"
+
+
+def test_a_table_is_not_prepared_through_a_link(tmp_path: Path) -> None:
+    frame().to_parquet(tmp_path / "table.parquet", index=False)
+    for name in ("elsewhere", "prepared"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "elsewhere" / "plan.json").write_text("mine")
+    (tmp_path / "prepared" / ".making").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ValueError, match="holds other files"):
+        eber.prepare_table(tmp_path / "table.parquet", tmp_path / "prepared", **COLUMNS)
+    assert (tmp_path / "elsewhere" / "plan.json").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["features.float32", "labels.uint8", "environments.int32", "sample.parquet"])
+def test_rows_that_change_during_a_fit_are_not_fitted(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where they are put back: what the fit saw meanwhile, nobody knows."""
+    frame().to_parquet(tmp_path / "table.parquet", index=False)
+    prepared = eber.prepare_table(tmp_path / "table.parquet", tmp_path / "prepared", **COLUMNS)
+    path, fit_stored = prepared.folder / name, fitting_prepared.fit_stored
+    good = path.read_bytes()
+
+    def tampered(*arguments: Any) -> None:
+        path.write_bytes(good[4:] + good[:4])
+        fit_stored(*arguments)
+        path.write_bytes(good)
+
+    how: dict[str, Any] = {"quick": True, "epochs": 1, "scores": False, "method": "ERM"}
+    with monkeypatch.context() as patch:
+        patch.setattr(fitting_prepared, "fit_stored", tampered)
+        with pytest.raises(ValueError, match="was changed while it was fitted from"):
+            eber.fit_table(prepared.folder, **how, out=tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+    eber.fit_table(prepared.folder, **how)
+
+
+@pytest.mark.usefixtures("small")
+def test_what_is_no_step_of_a_column_that_was_taken_for_steps_is_named(tmp_path: Path) -> None:
+    """The rows by which columns are judged need not have it; seen to be missing values in silence."""
+    table, rows = tmp_path / "table.parquet", frame().reset_index(drop=True)
+    rows.to_parquet(table, index=False, row_group_size=100)
+    judged = pq.read_table(eber.prepare_table(table, tmp_path / "plain", **COLUMNS).checked_sample())["age"].to_pylist()
+    others = rows.index[~rows["age"].isin(judged) & rows[["y", "site", "pain"]].notna().all(axis=1)]
+    rows.loc[others[[5, 400]], "pain"] = "Unbearable"
+    rows.to_parquet(table, index=False, row_group_size=100)
+    for number, jobs in enumerate((1, 2)):
+        prepared = eber.prepare_table(table, tmp_path / f"prepared{number}", **COLUMNS, jobs=jobs)
+        (said,) = (note for note in prepared.notes if "none of its steps" in note)
+        assert said.startswith("Column 'pain': 2 rows have a value that is none of its steps, such as 'unbearable'")
+        known = rows.dropna(subset=["y", "site"])
+        assert prepared.preprocessing.encodings[4].missing == known["pain"].isna().sum() + 2
 
 
 def test_rows_on_disk_are_those_of_memory_in_another_order(table: Path, tmp_path: Path) -> None:
@@ -148,6 +212,10 @@ def test_stopped_anywhere_it_goes_on_to_the_same_rows(
     assert not (out / ".making").exists()
     for name in ("features.float32", "labels.uint8", "environments.int32"):
         assert (out / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    (out / ".making").mkdir()  # as where it was stopped at the very end
+    (out / ".making" / "section-000000-000000.rows").touch()
+    assert eber.prepare_table(table, out, **COLUMNS).digests == whole.digests
+    assert not (out / ".making").exists()
 
 
 def _but_not_the_first(blocks: Callable[..., Any]) -> Callable[..., Any]:

@@ -161,6 +161,15 @@ def test_many_classes_times_many_environments_do_not_fill_the_memory(tmp_path: P
         EBERClassifier.load(tmp_path / "model")
 
 
+LOSSES = {"array": [0.5, 0.4], "dtype": "float64"}
+RECORD: dict[str, Any] = {
+    "environments": {"tuple": ["a", "b"]},
+    "before": LOSSES,
+    "after": LOSSES,
+    "strength": 1.0,
+}
+
+
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
@@ -173,6 +182,9 @@ def test_many_classes_times_many_environments_do_not_fill_the_memory(tmp_path: P
         ("environment_prior_", {"array": [1.5, -0.5, 0, 0, 0, 0], "dtype": "float64"}, "no probabilities"),
         ("environment_prior_", {"array": [0.9] * 6, "dtype": "float64"}, "no probabilities"),
         ("environment_prior_", {"array": [1.0], "dtype": "float64"}, "no probabilities"),
+        ("adaptation_record_", RECORD | {"strength": 5.0}, "its record of adapting is none"),
+        ("adaptation_record_", RECORD | {"strength": math.nan}, "its record of adapting is none"),
+        ("adaptation_record_", RECORD | {"environments": {"tuple": ["a"]}}, "its record of adapting is none"),
     ],
 )
 def test_a_forged_model_with_attributes_that_no_fit_has_is_refused(

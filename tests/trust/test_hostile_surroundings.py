@@ -14,12 +14,14 @@ from typing import Any
 
 import pytest
 
+from eber import EnvironmentSearch, ERMClassifier, predict_folder
 from eber.datasets.hospitals import draw_hospitals
 from eber.io.files import lock, replacing, write_atomically
+from eber.tables import prediction, section_prediction
 from eber.tables.model_folder import card_page
 from tests.command_line import eber
 from tests.one_process import one_process  # noqa: F401
-from tests.trust.models import NAMES, fitted_model, hospitals
+from tests.trust.models import NAMES, fitted_model, hospitals, rows
 from tests.trust.processes import command, finish, start
 
 pytestmark = pytest.mark.filterwarnings("ignore::eber.exceptions.FitWarning")
@@ -42,6 +44,56 @@ def test_a_file_that_is_replaced_keeps_its_permissions(old: int, tmp_path: Path)
         assert mode(temporary) & ~0o600 & ~old == 0
     assert path.read_text() == "new"
     assert mode(path) == old
+
+
+@pytest.mark.parametrize("kind", ["classifier", "search", "table model"])
+@pytest.mark.parametrize("old", [0o600, 0o640])
+def test_a_model_that_is_replaced_keeps_its_permissions(kind: str, old: int, tmp_path: Path) -> None:
+    """Its parts have new names; seen to lie open to everybody, the card among them."""
+
+    def save(seed: int) -> None:
+        if kind == "table model":
+            fitted_model(tmp_path, "ERM", seed).save(tmp_path / "model")
+            return
+        classifier: Any = ERMClassifier(epochs=1, random_state=seed)
+        classifier = EnvironmentSearch(classifier, [{}]) if kind == "search" else classifier
+        classifier.fit(rows.X, rows.y, environments=rows.environments).save(tmp_path / "model")
+
+    save(0)
+    for path in (tmp_path / "model").rglob("*"):
+        path.chmod(0o700 if path.is_dir() else old)
+    save(1)
+    found = sorted((tmp_path / "model").rglob("*"))
+    assert len([path for path in found if path.is_file()]) == {"table model": 4}.get(kind, 2)
+    assert all(mode(path) == (old if path.is_file() else old | 0o700 | (old >> 2 & 0o011)) for path in found)
+
+
+def test_what_predictions_of_a_folder_are_made_of_lies_open_to_nobody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sections of a large file before it is whole, and what is noted beside it, which quotes its values."""
+    for module in (prediction, section_prediction):
+        monkeypatch.setattr(module, "SECTION_ROWS", 60)
+    (tmp_path / "new").mkdir()
+    table = draw_hospitals(150).drop(columns=["sepsis", "hospital"])
+    table.to_parquet(tmp_path / "new" / "a.parquet", index=False, row_group_size=30)
+    out, model = tmp_path / "out", fitted_model(tmp_path)
+    predict_folder(model, tmp_path / "new", out)
+    for path in out.rglob("*"):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    (out / ".done" / "a.parquet.json").unlink()
+    seen: list[int] = []
+    digest_of = section_prediction.digest_of
+
+    def looked_at(path: Path) -> str:
+        seen.append(mode(path.parent))
+        return digest_of(path)
+
+    monkeypatch.setattr(section_prediction, "digest_of", looked_at)
+    predict_folder(model, tmp_path / "new", out)
+    assert seen
+    assert set(seen) == {0o700}
+    assert mode(out / "a.parquet") == mode(out / ".done" / "a.parquet.json") == 0o600
 
 
 def test_a_new_file_has_the_permissions_of_new_files(tmp_path: Path) -> None:
@@ -84,16 +136,17 @@ def test_a_file_system_without_locks_is_named(tmp_path: Path, monkeypatch: pytes
 def test_names_are_shown_as_they_are_and_do_nothing_to_the_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Brackets of a folder are no markup of rich; control characters of an environment reach nobody."""
+    """Brackets of a folder are no markup of rich; control characters of an environment reach nobody, nor its lines."""
     rows = draw_hospitals(240)
-    rows["hospital"] = rows["hospital"].replace("Ashford", "\x1b[31mAsh\x07ford\u202e[/b]")
+    rows["hospital"] = rows["hospital"].replace("Ashford", "\x1b[31mAsh\x07ford\u202e[/b]\nAll is well.")
     rows.to_csv(tmp_path / "table.csv", index=False)
     out = tmp_path / "o[" / "x]"
     assert eber(monkeypatch, "compare", tmp_path / "table.csv", *NAMES, *LOGISTIC, "--out", out) == 0
     assert eber(monkeypatch, "fit", tmp_path / "table.csv", *NAMES, "--quick", "--out", tmp_path / "model") == 0
     said = capfd.readouterr()
     assert "".join(str(out / "report.html").split()) in "".join(said.out.split())
-    assert "\\x1b[31mAsh\\x07ford\\u202e[/b]" in said.err
+    assert "\\x1b[31mAsh\\x07ford\\u202e[/b]\\nAll is well." in said.err
+    assert "\nAll is well." not in said.err + said.out
     assert not set("\x1b\x07\u202e") & set(said.err + said.out)
 
 

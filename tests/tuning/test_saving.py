@@ -266,3 +266,26 @@ def test_trees_that_lead_in_circles_are_refused():
     values = {**vars(sound), "left": np.where(sound.left == 1, 0, sound.left)}
     with pytest.raises(ValueError, match="not whole"):
         TreeModel(**values)
+
+
+@pytest.mark.parametrize(
+    "change", ["a root twice", "children that are one", "a leaf of two", "a threshold that is none"]
+)
+def test_trees_that_take_long_or_lead_nowhere_are_refused(change):
+    """A file of 7 MB would have been loaded for half a day."""
+    X, y, _ = table(n=30)
+    sound = plain_model(RandomForestClassifier(n_estimators=2, random_state=0).fit(X, y))
+    assert isinstance(sound, TreeModel)
+    TreeModel(**vars(sound))
+    values = dict(vars(sound))
+    if change == "a root twice":
+        values |= {"roots": np.tile(sound.roots, 2), "columns": np.tile(sound.columns, 2)}
+    elif change == "children that are one":
+        values["left"] = sound.right
+    elif change == "a leaf of two":
+        inner = np.flatnonzero(sound.left != np.arange(len(sound.left)))
+        values["left"] = np.where(np.arange(len(sound.left)) == inner[0], sound.right[inner[1]], sound.left)
+    else:
+        values["thresholds"] = np.where(np.arange(len(sound.left)) == 0, np.nan, sound.thresholds)
+    with pytest.raises(ValueError, match="not whole"):
+        TreeModel(**values)

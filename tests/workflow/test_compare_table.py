@@ -17,6 +17,7 @@ import pytest
 
 import eber
 from eber.runs.ledger import Ledger
+from eber.runs.own_folder import OUTPUTS, make_own
 from tests.command_line import eber as command
 from tests.one_process import one_process  # noqa: F401
 from tests.workflow.shown import assert_fits_80_columns, assert_harmless_html
@@ -46,6 +47,29 @@ def compared(by_command: Path) -> eber.TableComparison:
     found = eber.read_results(by_command)
     assert isinstance(found, eber.TableComparison)
     return found
+
+
+@pytest.mark.parametrize("name", ["cells.csv", "report.html", "table.parquet", "figures/ours.png"])
+def test_a_comparison_writes_over_nothing_that_is_not_its_own(
+    name: str, hospitals: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table that is called as our scores are, say, and a comparison into the folder that it lies in."""
+    monkeypatch.chdir(tmp_path)
+    Path(name).parent.mkdir(exist_ok=True)
+    hospitals.to_csv(name, index=False)
+    before = Path(name).read_bytes()
+    given: Any = name if name == "cells.csv" else hospitals
+    with pytest.raises(ValueError, match="is there already, in a folder that no run has written into"):
+        eber.compare_table(given, **NAMES, methods=METHODS, out=".", jobs=1)
+    assert Path(name).read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == [name.split("/")[0]]
+
+
+def test_all_that_a_comparison_writes_is_known_to_be_its_own(by_command: Path) -> None:
+    written = {path.name for path in by_command.iterdir() if not path.name.startswith(".")}
+    assert written <= set(OUTPUTS)
+    assert len(written) >= 7
+    make_own(by_command)
 
 
 @pytest.mark.parametrize("kind", [str, pl.from_pandas, pa.Table.from_pandas, pd.DataFrame])

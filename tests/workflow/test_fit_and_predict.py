@@ -96,6 +96,23 @@ def test_predictions_that_go_to_a_file_are_the_same(
     pd.testing.assert_frame_equal(written.to_pandas(), answers)
 
 
+@pytest.mark.parametrize("name", ["p.csv", "p.parquet", None])
+def test_what_was_copied_comes_back_as_it_was(
+    name: str | None, model: eber.TableModel, hospitals: pd.DataFrame, tmp_path: Path
+) -> None:
+    """Seen to be numbers without their zeros, and floats that had lost the end of a number."""
+    long = pd.array([2**53 + 1, None] * len(hospitals), dtype="Int64")[: len(hospitals)]
+    ward = [f"00{i}" if i else '=1,"\n' for i in range(len(hospitals))]
+    rows = hospitals.assign(bed=ward, stay=long, code="007")
+    rows.to_parquet(tmp_path / "rows.parquet", index=False)
+    out = None if name is None else tmp_path / name
+    found = model.predict_table(tmp_path / "rows.parquet", out, keep=["bed", "stay", "code"]).to_pandas()
+    assert set(found["code"]) == {"007"}
+    assert list(found["bed"])[1:] == ward[1:]
+    assert found["bed"][0] == ("'" if name == "p.csv" else "") + ward[0]
+    assert [None if pd.isna(value) else int(value) for value in found["stay"][:2]] == [2**53 + 1, None]
+
+
 def test_remarks_are_kept_and_a_doubtful_adaptation_warns(model: eber.TableModel, hospitals: pd.DataFrame) -> None:
     one = hospitals.head(1).assign(age=30_000.0, ward="corridor")
     with pytest.warns(AdaptationWarning):

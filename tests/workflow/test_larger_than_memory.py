@@ -68,6 +68,24 @@ def test_a_table_that_does_not_fit_is_prepared_on_the_way_to_the_model(name: str
     assert unsaved.fingerprint == model.fingerprint
 
 
+def test_what_was_said_to_be_missing_is_so_on_the_way_through_the_disk(
+    table: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """A feature's value, an environment and a class: seen to be values of their own."""
+    rows = frame().fillna({"ward": "unknown", "site": "unknown", "y": "unknown"})
+    rows.to_parquet(table, index=False, row_group_size=100)
+    how: dict[str, Any] = {"quick": True, "epochs": 2, "scores": False, "missing": "unknown"}
+    in_memory = eber.fit_table(table, **COLUMNS, **how)
+    request.getfixturevalue("little_memory")
+    model = eber.fit_table(table, **COLUMNS, **how, out=tmp_path / "model")
+    assert (tmp_path / "model.prepared").is_dir()
+    ward, same = (found.preprocessing.encodings[2] for found in (model, in_memory))
+    assert ward.name == "ward"
+    assert (ward.levels, ward.missing) == (same.levels, same.missing)
+    assert model.card["data"]["environments"] == in_memory.card["data"]["environments"]
+    assert list(model.classifier.classes_) == list(in_memory.classifier.classes_) == ["case", "control"]
+
+
 @pytest.mark.usefixtures("little_memory")
 @pytest.mark.parametrize("more", [{"method": "Logistic regression"}, {"weight": "age"}])
 def test_what_needs_all_rows_in_memory_is_refused(more: dict[str, Any], table: Path) -> None:

@@ -122,6 +122,97 @@ def test_an_adaptation_is_to_the_rows_of_all_files(
     assert sampled.report.adaptation.n_rows == 50
 
 
+def test_what_is_missing_is_so_in_the_rows_that_an_adaptation_is_to(place: Path, tmp_path: Path) -> None:
+    """What the user calls missing, and a minus in a column of findings."""
+    rng, rows = np.random.default_rng(0), draw_hospitals(240)
+    severe = rng.random(len(rows)) < 0.5
+    rows["finding"] = np.where(severe ^ (rows["sepsis"] == 1) ^ (rng.random(len(rows)) < 0.2), "+", "-")
+    rows["ward"] = rows["ward"].where(~severe, "unknown")
+    model = eber.fit_table(
+        rows, label="sepsis", environment="hospital", quick=True, epochs=20, scores=False, missing="unknown"
+    )
+    new = tmp_path / "new"
+    new.mkdir()
+    rows[severe].drop(columns=["sepsis", "hospital"]).to_parquet(new / "a.parquet", index=False)
+    rows[~severe].drop(columns=["sepsis", "hospital"]).to_parquet(new / "b.parquet", index=False)
+    as_one = model.predict_table(new, tmp_path / "one.parquet", adapt=True, force=True)
+    file_by_file = eber.predict_folder(model, new, tmp_path / "out", force=True)
+    ours, theirs = file_by_file.report.mixture, as_one.report.mixture
+    np.testing.assert_allclose(list(ours.values()), list(theirs.values()), atol=1e-6)
+
+
+@pytest.mark.parametrize("moment", ["while rows are drawn", "after they were drawn"])
+def test_an_adaptation_is_not_to_rows_that_were_changed(
+    moment: str, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seen to be to those of a moment, with predictions of all files by them."""
+    model, folder = eber.load_model(place / "model"), shutil.copytree(place / "new", tmp_path / "new")
+    part, other = folder / "south.parquet", (folder / "north" / "1.parquet").read_bytes()
+    good = part.read_bytes()
+    right = eber.predict_folder(model, folder, tmp_path / "right", force=True).report.mixture
+    name = "draw_rows" if moment == "while rows are drawn" else "adapted"
+    function: Any = getattr(folder_prediction, name)
+
+    def tampered(*arguments: Any) -> Any:
+        part.write_bytes(other)
+        try:
+            return function(*arguments)
+        finally:
+            part.write_bytes(good)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(folder_prediction, name, tampered)
+        with pytest.raises(ValueError, match="was changed while it was read"):
+            eber.predict_folder(model, folder, tmp_path / "out", force=True)
+    assert eber.predict_folder(model, folder, tmp_path / "out", force=True).report.mixture == right
+    assert outputs(tmp_path / "out") == outputs(tmp_path / "right")
+
+
+@pytest.mark.parametrize("option", [["--query", "SELECT * FROM data LIMIT 3"], ["--sheet", "first"], []])
+def test_what_is_said_about_a_folder_that_cannot_be_followed_is_refused(
+    option: list[str],
+    place: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Seen to be passed over; and CSV files to end in a library's sentence about magic bytes."""
+    folder = place / "new"
+    if "--query" in option:
+        pytest.importorskip("duckdb")
+    if not option:
+        folder = tmp_path / "new"
+        folder.mkdir()
+        draw_hospitals(60).drop(columns=["sepsis", "hospital"]).to_csv(folder / "a.csv", index=False)
+    assert command(monkeypatch, "predict", place / "model", folder, "--out", tmp_path / "out", *option) == 2
+    said = capsys.readouterr().err
+    assert "has no meaning for" in said if "--sheet" in option else "are predicted one by one" in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_predictions_are_not_written_over_files_of_others(place: Path, tmp_path: Path) -> None:
+    """Of the folder of tables of last year, say, which has files of the same names."""
+    model, other = eber.load_model(place / "model"), shutil.copytree(place / "new", tmp_path / "other")
+    before = outputs(other)
+    with pytest.raises(ValueError, match="is there already and no prediction of an earlier command"):
+        model.predict_table(place / "new", other)
+    assert outputs(other) == before
+    assert not (other / ".done").exists()
+
+
+def test_predictions_of_files_that_are_gone_are_named(place: Path, tmp_path: Path) -> None:
+    """Whoever reads the folder reads them too."""
+    new, out = shutil.copytree(place / "new", tmp_path / "new"), tmp_path / "out"
+    model = eber.load_model(place / "model")
+    first = model.predict_table(new, out)
+    assert len(first.to_pandas()) == 183
+    (new / "south.parquet").unlink()
+    again = model.predict_table(new, out)
+    assert any("1 file of an earlier command, such as 'south.parquet'" in remark for remark in again.remarks)
+    with pytest.raises(ValueError, match="holds 183 rows, and 121 were predicted"):
+        again.to_pandas()
+
+
 def test_outputs_among_the_inputs_are_refused(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = eber.load_model(place / "model")
     for out in (place / "new", place / "new" / "out"):

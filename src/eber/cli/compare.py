@@ -151,5 +151,6 @@ def show(comparison: TableComparison) -> None:
     console.print(printable(comparison.verdict), highlight=False, markup=False, style="bold")
     for sentence in comparison.suspicions:
         console.print(printable(f"- Suspicious: {sentence}"), highlight=False, markup=False)
-    console.print(printable(f"\n{comparison.next_step}"), highlight=False, markup=False, soft_wrap=True)
+    console.print()
+    console.print(printable(comparison.next_step), highlight=False, markup=False, soft_wrap=True)
     console.print(f"Report: {comparison.page}", highlight=False, markup=False, soft_wrap=True)

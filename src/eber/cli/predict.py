@@ -70,6 +70,7 @@ def predict(
     """
     from eber.exceptions import AdaptationWarning
     from eber.tables.prediction import is_folder_of_outputs
+    from eber.tables.reading import Reading
     from eber.workflow.fitting import load_model
     from eber.workflow.interruption import saying_what_is_kept
     from eber.workflow.predicting import kept_predictions, predict_folder
@@ -93,7 +94,8 @@ def predict(
             "level": level,
         }
         if file_by_file:
-            predictions = predict_folder(loaded, table, out, jobs=jobs, backend=place, **asked)
+            how = Reading(sheet, query, encoding)
+            predictions = predict_folder(loaded, table, out, reading=how, jobs=jobs, backend=place, **asked)
         else:
             predictions = loaded.predict_table(table, out, **asked, **reading)
     for line in predictions.remarks:

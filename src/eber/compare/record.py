@@ -17,8 +17,9 @@ from eber.compare.suspicions import Suspicion
 from eber.io.checksummed_json import encode_checksummed, read_checksummed
 from eber.io.files import write_atomically
 from eber.io.text import natural_order
+from eber.runs.own_folder import RUN_FILE
 from eber.runs.results import Results, load_results
-from eber.runs.runner import GIVE_COMMAND_AGAIN, RUN_FILE
+from eber.runs.runner import GIVE_COMMAND_AGAIN
 from eber.runs.spec import Experiment
 from eber.tables.choices import NO_CHOICES, ColumnChoices
 from eber.tables.reading import NOTHING_SAID, Reading

@@ -72,6 +72,15 @@ def _check_mixtures(estimator: EnvironmentClassifier, n_components: int) -> None
         values: NDArray[np.float64] = np.asarray(mixture, dtype=np.float64)
         if values.shape != (n_components,) or not (values >= 0).all() or not np.isclose(values.sum(), 1, atol=1e-6):
             raise ValueError("its environments have weights that are no probabilities")
+    record = getattr(estimator, "adaptation_record_", None)
+    if record is not None:
+        losses = np.array([record.before, record.after], dtype=np.float64)
+        if (
+            losses.shape != (2, len(record.environments))
+            or not np.isfinite(losses).all()
+            or not 0 <= record.strength <= 1
+        ):
+            raise ValueError("its record of adapting is none")
 
 
 def describe_networks(estimator: EnvironmentClassifier) -> nn.Module:

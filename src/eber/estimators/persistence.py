@@ -32,7 +32,7 @@ from eber.estimators.load_checks import (
 )
 from eber.exceptions import ModelFileError
 from eber.io.checksummed_json import encode_checksummed, is_of_format, read_checksummed
-from eber.io.files import read_regular, sole_writer, sweep_temporaries, write_atomically
+from eber.io.files import permissions, read_regular, sole_writer, sweep_temporaries, write_atomically
 from eber.io.named_parts import JOURNAL, begun_parts, new_part
 from eber.io.plain_data import from_json, to_json
 from eber.training import global_generator, prepare_inference
@@ -114,19 +114,26 @@ def save_estimator(estimator: EnvironmentClassifier, path: str | os.PathLike[str
     write_files(Path(path), encode_estimator(estimator))
 
 
-def write_files(folder: Path, files: Mapping[str, bytes], format_: str = FORMAT, version: int = FORMAT_VERSION) -> None:
-    """Write what `encode_files` gave, and remove the weights of an earlier model; other files are left alone."""
+def write_files(folder: Path, files: Mapping[str, bytes], mode: int | None = None) -> None:
+    """Write what `encode_files` gave, and remove the weights of an earlier model; other files are left alone.
+
+    All of it has the permissions of the manifest that is replaced; `mode` are those of a model that lies elsewhere.
+    """
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(f"{folder} is a file: a model is a folder; give another name, or remove the file.")
     manifest = folder / MANIFEST
     if manifest.exists() and not any(is_of_format(manifest, format_) for format_ in FORMATS):
         raise FileExistsError(f"{folder / MANIFEST} is not of a model that was saved here; give another folder.")
-    folder.mkdir(parents=True, exist_ok=True)
+    mode = permissions(manifest, mode)
+    if not folder.exists():
+        folder.mkdir(parents=True)
+        if mode is not None:
+            folder.chmod(mode | 0o700 | (mode >> 2 & 0o011))  # whoever may read what is in it may enter
     with sole_writer(folder):
         (weights,) = (name for name in files if name != MANIFEST)
         with new_part(folder, weights, _WEIGHTS, lambda: _named_weights(folder), lambda path: path.unlink(True)):
             for name, data in files.items():
-                write_atomically(folder / name, data)
+                write_atomically(folder / name, data, mode)
 
 
 def remove_files(folder: Path) -> None:

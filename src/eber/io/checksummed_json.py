@@ -29,6 +29,8 @@ def encode_checksummed(content: Mapping[str, Any], format_: str, version: int) -
 def is_of_format(path: Path, format_: str) -> bool:
     """Whether a file begins as those of a format do, so that it may be replaced by another of them, damaged or not."""
     start = re.compile(rb'\s*\{\s*"format":\s*"' + re.escape(format_.encode()) + b'"')
+    if not path.is_file():  # nor a pipe, which might never begin
+        return False
     with path.open("rb") as file:
         return start.match(file.read(200)) is not None
 

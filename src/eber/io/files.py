@@ -17,7 +17,7 @@ from pathlib import Path
 _TEMPORARY = re.compile(r"\.\d+-[0-9a-f]{8}\.tmp$")
 
 
-def write_atomically(path: Path, content: bytes | str) -> None:
+def write_atomically(path: Path, content: bytes | str, mode: int | None = None) -> None:
     """Write a file so that a reader, or a machine that lost power, finds the old content or the new, never a part.
 
     Parameters
@@ -26,8 +26,10 @@ def write_atomically(path: Path, content: bytes | str) -> None:
         Its folder must exist.
     content : bytes or str
         Text is written as UTF-8, line ends as they are.
+    mode : int, optional
+        As for `replacing`.
     """
-    with replacing(path) as temporary:
+    with replacing(path, mode) as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
@@ -58,16 +60,21 @@ def digest_of(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path, mode: int | None = None) -> Iterator[Path]:
     """A name beside `path` to write to; when the block ends well, what stands there takes the place of `path`.
 
     When it does not, nothing is left of it, and an error of the system says which file could not be written. The new
     file may be read and written by those who might the old one, from its first byte on. Links are treated as `rename`
     treats them: the link itself is replaced by the file, and what it pointed to stays as it was.
+
+    Parameters
+    ----------
+    mode : int, optional
+        Permissions of a file that is new under its name, and replaces one of another name.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
-        mode = _mode(path)
+        mode = permissions(path, mode)
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600)
         os.close(descriptor)
         yield temporary
@@ -188,12 +195,12 @@ def _acquire(path: Path, wait: bool) -> int | None:
         os.close(descriptor)
 
 
-def _mode(path: Path) -> int | None:
-    """The permissions of what stands under a name, also behind a link; None where there is nothing."""
+def permissions(path: Path, otherwise: int | None = None) -> int | None:
+    """The permissions of what stands under a name, also behind a link."""
     try:
         return stat.S_IMODE(path.stat().st_mode)
     except OSError:
-        return None
+        return otherwise
 
 
 def _is_named(descriptor: int, path: Path) -> bool:

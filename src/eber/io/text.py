@@ -19,8 +19,8 @@ def cut(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with what would move a cursor, change colours or turn the direction of writing made visible."""
-    return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
+    """A sentence with what would begin a line, move a cursor, change colours or turn the direction of writing shown."""
+    return "".join(c if c.isprintable() or c == "\t" else ascii(c)[1:-1] for c in text)
 
 
 def file_name(text: str, between: str = "-") -> str:

@@ -31,8 +31,8 @@ from eber.runs.holdout_wording import (
     holdout_remarks,
     holdout_title,
 )
+from eber.runs.own_folder import FIGURES_FOLDER
 from eber.runs.results import Results, Summary, summarise
-from eber.runs.runner import FIGURES_FOLDER
 from eber.runs.wording import caption, deviations, verdict
 
 PAGE_FILE, MARKDOWN_FILE, LATEX_FILE = "report.html", "table.md", "table.tex"

@@ -24,15 +24,14 @@ from eber.runs.collect import WARNINGS_FILE, write_tables
 from eber.runs.computing import CellWork, Computed
 from eber.runs.groundwork import plan_work
 from eber.runs.ledger import DamagedCellError, Ledger
+from eber.runs.own_folder import FAILURES_FOLDER, FIGURES_FOLDER, RUN_FILE, RUN_FORMAT, make_own
 from eber.runs.progress import Progress, progress_on
 from eber.runs.schedule import Key, Schedule
 from eber.runs.spec import Experiment
 from eber.runs.travelling import installed_versions
 
-RUN_FILE = "run.json"
-RUN_FORMAT, RUN_VERSION = "eber-run", 2
+RUN_VERSION = 2
 GIVE_COMMAND_AGAIN = "Give the command that wrote the folder again: what is finished is used, the rest is computed."
-FAILURES_FOLDER, FIGURES_FOLDER = "failures", "figures"
 
 _TICK = 0.5  # seconds after which a waiting run looks again at cells that another run has claimed
 _INTERRUPTED_STATUS = 130  # what shells give for a command that Ctrl-C ended
@@ -119,6 +118,7 @@ def run(
     if methods is not None:
         experiment, methods = experiment.with_methods(methods)
     cells = experiment.plan(seeds=seeds, methods=methods, settings=settings, overrides=overrides, data_dir=data_dir)
+    make_own(out)
     ledger = Ledger(out)
     session = _Session(experiment, ledger, cells, overrides, jobs, backend, progress or progress_on(), expected)
     summary = session.run()

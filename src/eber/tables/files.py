@@ -107,7 +107,7 @@ class TableFile:
         """SHA-256 of what holds the rows, one part after the other."""
         digest = hashlib.sha256()
         for name in self.rows.part_names:  # of which columns were made
-            digest.update(name.encode())
+            digest.update(name.encode() + b"\0")  # 1 and 12 are other names than 11 and 2
         for part in self.parts:
             with part.open("rb") if isinstance(part, Path) else pa.BufferReader(part) as file:
                 while block := file.read(BUFFER_BYTES):
@@ -211,7 +211,11 @@ def open_table(table: Any, reading: Reading | None = None, missing: Sequence[str
 
 def file_marks(path: Path) -> tuple[Any, ...]:
     """Of every file: its inode, its size and when it was last written or renamed, which no program can set back."""
-    files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+    return marks_of(sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path])
+
+
+def marks_of(files: Sequence[Path]) -> tuple[Any, ...]:
+    """The same of these files."""
     stats = [(file, file.stat()) for file in files]
     return tuple((str(file), s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for file, s in stats)
 

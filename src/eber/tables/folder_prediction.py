@@ -18,11 +18,13 @@ import numpy as np
 
 import eber
 from eber.io.checksummed_json import encode_checksummed, read_checksummed
-from eber.io.files import digest_of, sole_writer, sweep_temporaries, write_atomically
-from eber.tables.files import file_marks, open_table, require_apart
+from eber.io.files import digest_of, permissions, sole_writer, sweep_temporaries, write_atomically
+from eber.tables.files import PARQUET_SUFFIXES, file_marks, open_table, require_apart
 from eber.tables.model_folder import TableModel
 from eber.tables.prediction import Asked, predict_file, say_intervals
 from eber.tables.predictions import PredictionReport, TablePredictions
+from eber.tables.readers.parquet import ParquetRows
+from eber.tables.reading import NOTHING_SAID, Reading
 from eber.tables.schema import require_columns, require_features
 from eber.tables.section_prediction import (
     Section,
@@ -142,7 +144,8 @@ def _outputs(part: Path, folder: Path, out: Path) -> tuple[Path, Path]:
 def _write_done(out: Path, done: Path, made_of: dict[str, Any], counts: dict[str, Any]) -> None:
     done.parent.mkdir(parents=True, exist_ok=True)
     content = {"made_of": made_of, "output": digest_of(out), "counts": counts}
-    write_atomically(done, encode_checksummed(content, DONE_FORMAT, DONE_VERSION))
+    # It quotes values of the rows.
+    write_atomically(done, encode_checksummed(content, DONE_FORMAT, DONE_VERSION), permissions(out))
 
 
 def files_done(folder: Path, out: Path) -> tuple[int, int]:
@@ -168,6 +171,7 @@ def predict_folder(
     out: Path,
     asked: Asked = Asked(),  # noqa: B008 (frozen)
     *,
+    reading: Reading = NOTHING_SAID,
     each: Each = one_after_the_other,
 ) -> TablePredictions:
     """Predict every Parquet file of a folder into a file of the same name in another.
@@ -176,6 +180,8 @@ def predict_folder(
     ----------
     asked : Asked
         As for `predict_file`; an adaptation is to the rows of all files.
+    reading : Reading
+        How the rows are read, to which Parquet leaves nothing to say.
     each : callable
         Who does the tasks.
 
@@ -185,7 +191,12 @@ def predict_folder(
         Where files could not be predicted, when all others are done.
     """
     require_apart(out, folder)
-    file = open_table(folder)
+    file = open_table(folder, reading)
+    if file.source is None or not isinstance(file.rows, ParquetRows):  # the answer of a query, or CSV
+        raise ValueError(
+            f"Only Parquet files, as they are, are predicted one by one from {folder}: name one file for all "
+            "predictions, .csv or .parquet."
+        )
     require_features(file, model.schema)
     require_columns(file, asked.keep)
     report = PredictionReport(unlike=UnlikeTraining(model.preprocessing), intervals=say_intervals(model, asked.level))
@@ -194,7 +205,8 @@ def predict_folder(
         require_adaptable(model)
         sample = _sample_of_all(task, file.parts, each)
         task = replace(task, model=adapted(model, sample, file, report, asked.force))
-    out.mkdir(parents=True, exist_ok=True)
+    _require_own(out, [_outputs(part, folder, out)[0] for part in file.parts])
+    (out / DONE_FOLDER).mkdir(parents=True, exist_ok=True)
     sections = {part: task.sections(part) for part in file.parts}
     tasks = [unit for part in file.parts for unit in sections[part] or [part]]
     found = all_answers(task.predict, tasks, each, "predicted", "section" if any(sections.values()) else "file")
@@ -205,7 +217,26 @@ def predict_folder(
         report.files_done_before += found[part].pop("done_before")
         report.files += 1
         report.add(PredictionReport.from_json(found[part], model.preprocessing))
+    if asked.adapt:  # whose rows have a part in the predictions of every file
+        file.require_unchanged()
+    report.others = _others(folder, out, file.parts)
     return TablePredictions(None, out, report)
+
+
+def _require_own(out: Path, outputs: Sequence[Path]) -> None:
+    """Refuse a folder that has files of such names and was never predicted into: they may be anybody's."""
+    others = [path for path in outputs if path.exists()]
+    if others and not (out / DONE_FOLDER).is_dir():
+        raise ValueError(f"{others[0]} is there already and no prediction of an earlier command: give another folder.")
+
+
+def _others(folder: Path, out: Path, parts: Sequence[Path]) -> tuple[str, ...]:
+    """Files of predictions that an earlier command has made of files which are not in the folder any more."""
+    done, known = out / DONE_FOLDER, {part.relative_to(folder) for part in parts}
+    made = (path.relative_to(done).with_suffix("") for path in sorted(done.rglob("*.json")))
+    return tuple(
+        str(path) for path in made if path.suffix in PARQUET_SUFFIXES and path not in known and (out / path).is_file()
+    )
 
 
 def _sample_of_all(task: FolderTask, parts: Sequence[Path], each: Each) -> DrawnRows:

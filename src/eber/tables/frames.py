@@ -45,10 +45,15 @@ def frame_like(table: Any, answers: Any) -> Any:
 
         return polars.from_arrow(answers)
     if is_path(table):
-        return answers.to_pandas()
+        return exact_frame(answers)
     if isinstance(table, pd.DataFrame):
-        return answers.to_pandas().set_axis(table.index, axis=0)
+        return exact_frame(answers).set_axis(table.index, axis=0)
     return answers
+
+
+def exact_frame(answers: Any) -> pd.DataFrame:
+    """A pyarrow table as a frame of pandas; whole numbers stay such where some are missing, as no float holds them."""
+    return answers.to_pandas(integer_object_nulls=True)
 
 
 def _columns(table: Any) -> tuple[list[Any], list[str]]:

@@ -18,7 +18,7 @@ from eber.tables.frames import is_path
 from eber.tables.model_folder import TableModel
 from eber.tables.new_environment import say_learned
 from eber.tables.reading import NOTHING_SAID, Reading
-from eber.tables.schema import require_features
+from eber.tables.schema import as_at_the_fit, require_features
 from eber.tables.training import decode
 from eber.tuning.calibration import fixed_calibration
 from eber.tuning.few_labels import learn_labels, said
@@ -59,7 +59,7 @@ def adapt_to_labels(
     labelled : str, Path or DataFrame
         A table with the model's columns and its label; rows without a label are left out.
     """
-    file = replace(open_table(labelled, reading, model.schema.missing), signs=model.schema.signs)
+    file = as_at_the_fit(open_table(labelled, reading), model.schema)
     rows = read_labelled(model, file)
     classifier = model.classifier
     proba, deviations = said(classifier, rows.X)

@@ -23,7 +23,7 @@ from eber.estimators.persistence import MANIFEST, encode_estimator, remove_files
 from eber.exceptions import ModelFileError
 from eber.io.checksummed_json import MAX_BYTES, encode_checksummed, is_of_format, read_checksummed
 from eber.io.display import html_display, html_table, text_display, text_table
-from eber.io.files import read_regular, sole_writer, write_atomically
+from eber.io.files import permissions, read_regular, sole_writer, write_atomically
 from eber.io.named_parts import JOURNAL, new_part
 from eber.io.plain_data import from_json, to_json
 from eber.io.text import count
@@ -229,10 +229,12 @@ class TableModel:
         }
         parts = new_part(folder, place.name, _CLASSIFIER, lambda: _named_classifier(folder), remove_files)
         with sole_writer(folder), parts:
-            write_files(place, files)
+            mode = permissions(folder / TABLE_FILE)
+            of_card = permissions(folder / CARD_PAGE, mode)
+            write_files(place, files, mode)
             (folder / CARD_PAGE).unlink(missing_ok=True)  # rather none than one of another fit
             write_atomically(folder / TABLE_FILE, encode_checksummed(content, FORMAT, FORMAT_VERSION))
-            write_atomically(folder / CARD_PAGE, card_page(self.card, self.preprocessing))
+            write_atomically(folder / CARD_PAGE, card_page(self.card, self.preprocessing), of_card)
 
     @classmethod
     def load(cls, folder: str | Path) -> TableModel:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from eber.tables.model_folder import TableModel
 from eber.tables.new_environment import LEVEL, interval, interval_columns, recalibrated
 from eber.tables.predictions import PredictionReport, TablePredictions, add_counts
 from eber.tables.reading import NOTHING_SAID, Reading
-from eber.tables.schema import require_columns, require_features
+from eber.tables.schema import as_at_the_fit, require_columns, require_features
 from eber.tables.training import decode
 from eber.tables.unlabelled_rows import ADAPTATION_ROWS, adapted, draw_rows, require_adaptable
 from eber.tables.unlike_training import UnlikeTraining
@@ -97,7 +97,7 @@ def _predict(model: TableModel, table: Any, out: str | Path | None, asked: Asked
         if is_folder_of_outputs(table, path):
             from eber.tables.folder_prediction import predict_folder  # which knows this module
 
-            return predict_folder(model, Path(table), path, asked)
+            return predict_folder(model, Path(table), path, asked, reading=reading)
         return TablePredictions(None, path, predict_file(model, table, path, asked, reading=reading))
     report, batches = _predict_batches(model, _open(model, table, reading), asked)
     answers = pa.concat_tables(list(batches), promote_options="permissive")
@@ -178,7 +178,7 @@ def predict_file(
 
 def predict_section(model: TableModel, section: TableFile, out: Path, asked: Asked, first_row: int) -> PredictionReport:
     """Predict one of the sections of a file, of which `first_row` rows came before, as `predict_file` predicts it."""
-    section = replace(section, missing=model.schema.missing, signs=model.schema.signs)
+    section = as_at_the_fit(section, model.schema)
     return _write_answers(*_predict_batches(model, section, asked, first_row=first_row), out)
 
 
@@ -192,6 +192,7 @@ def _write_answers(report: PredictionReport, batches: Iterator[Any], out: Path) 
                     answers, changed = escape_formulas(answers)
                     report.formulas += changed
                 if writer is None:
+                    report.written = answers.schema
                     writer = answers_writer(temporary, out.suffix, answers.schema)
                 writer.write_table(answers)
         finally:
@@ -209,8 +210,7 @@ def only_writer(path: Path) -> Iterator[Path]:
 
 
 def _open(model: TableModel, table: Any, reading: Reading) -> TableFile:
-    """The table, whose values are missing where they would have been so at the fit."""
-    return replace(open_table(table, reading, model.schema.missing), signs=model.schema.signs)
+    return as_at_the_fit(open_table(table, reading), model.schema)
 
 
 def _predict_batches(

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from eber.io.display import html_display, html_table, text_display, text_table
-from eber.io.text import count
+from eber.io.text import count, shortened
 from eber.method.adaptation import Adaptation, AdaptationRecord
 from eber.tables.columns import say_limits
+from eber.tables.frames import exact_frame
 from eber.tables.preprocessing import Preprocessing
 from eber.tables.unlike_training import UnlikeTraining
 
@@ -58,6 +60,10 @@ class PredictionReport:
         What labelled rows changed.
     files, files_done_before : int
         Of a folder that is predicted file by file: how many, and how many of them an earlier command had done.
+    others : tuple of str
+        Files of predictions in that folder whose rows are not there any more.
+    written : pyarrow Schema, optional
+        Columns of a file of predictions, with their types, which CSV does not keep.
     """
 
     rows: int = 0
@@ -73,6 +79,8 @@ class PredictionReport:
     learned: tuple[str, ...] = ()
     files: int = 0
     files_done_before: int = 0
+    others: tuple[str, ...] = ()
+    written: Any = None
 
     @property
     def unlike_training(self) -> list[str]:
@@ -134,6 +142,12 @@ class PredictionReport:
             )
         if self.files_done_before:
             lines.append(f"{self.files_done_before} of {count(self.files, 'file')} had been done before.")
+        if self.others:
+            lines.append(
+                f"Beside these predictions {'lies' if len(self.others) == 1 else 'lie'} "
+                f"{count(len(self.others), 'file')} of an earlier command, such as {shortened(self.others[0])}, made "
+                "of rows that are not in this folder any more."
+            )
         return [*lines, *self._adaptation_remarks(), *self.learned, *([self.intervals] if self.intervals else [])]
 
     def _adaptation_remarks(self) -> list[str]:
@@ -184,10 +198,14 @@ class TablePredictions:
         return self.report.remarks
 
     def to_pandas(self) -> pd.DataFrame:
-        """The predictions as a DataFrame of pandas; those in a file are read."""
-        if self.path is not None:
-            return pd.read_csv(self.path) if self.path.suffix == ".csv" else pq.read_table(self.path).to_pandas()
-        return self.frame if isinstance(self.frame, pd.DataFrame) else self.frame.to_pandas()
+        """The predictions as a DataFrame of pandas; those in files are read, with the types that were written."""
+        if self.path is None:
+            frame = self.frame
+            return frame if isinstance(frame, pd.DataFrame) else _as_pandas(frame)
+        answers = _read_csv(self.path, self.report.written) if self.path.suffix == ".csv" else _read_parquet(self.path)
+        if answers.num_rows != len(self):
+            raise ValueError(f"{self.path} holds {answers.num_rows} rows, and {len(self)} were predicted: others too.")
+        return exact_frame(answers)
 
     def __repr__(self) -> str:
         shown = [] if self.frame is None else [text_table(*self._first_rows())]
@@ -213,6 +231,25 @@ class TablePredictions:
         table = pa.table(start.reset_index(drop=True) if isinstance(start, pd.DataFrame) else start)
         table = table.select(table.column_names[:SHOWN_COLUMNS])
         return table.column_names, [[_shown(value) for value in row.values()] for row in table.to_pylist()]
+
+
+def _as_pandas(frame: Any) -> pd.DataFrame:
+    found: pd.DataFrame = exact_frame(frame) if isinstance(frame, pa.Table) else frame.to_pandas()
+    return found
+
+
+def _read_csv(path: Path, schema: Any) -> Any:
+    """Answers as they were written: 007 stays a text, and so does NA."""
+    convert = pacsv.ConvertOptions(
+        column_types=schema, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
+    )
+    parse = pacsv.ParseOptions(newlines_in_values=True)
+    return pacsv.read_csv(path, parse_options=parse, convert_options=convert)
+
+
+def _read_parquet(path: Path) -> Any:
+    """A file, or the files of a folder without what the names of its folders say."""
+    return pq.read_table(path, partitioning=None)
 
 
 def _sentence(text: str) -> str:

@@ -6,7 +6,7 @@ import difflib
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from eber.io.text import cut, shortened
@@ -205,6 +205,11 @@ def require_features(file: TableFile, schema: Schema, *further: str) -> None:
                 f"{file.title} has two columns called {name!r}, and the data of the fit had one: rename or remove the "
                 "other, so that it is clear which is meant."
             )
+
+
+def as_at_the_fit(file: TableFile, schema: Schema) -> TableFile:
+    """The same rows, with values missing where they would have been so at the fit."""
+    return replace(file, missing=schema.missing, signs=schema.signs)
 
 
 def words_of(name: str) -> list[str]:

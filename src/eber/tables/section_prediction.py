@@ -88,6 +88,8 @@ def predict_one_section(model: TableModel, section: Section, done: Path, asked: 
         raise ValueError(f"{section.part} was changed while it was read. Give the command again when it is whole.")
     assert isinstance(file.rows, ParquetRows)
     rows = replace(file, rows=replace(file.rows, groups=section.groups))
+    done.parent.mkdir(parents=True, exist_ok=True)
+    out.parent.mkdir(mode=0o700, exist_ok=True)  # the output may be one that not everybody may read
     with one_thread():
         report = predict_section(model, rows, out, asked, section.first_row)
     counts = report.counts_to_json()

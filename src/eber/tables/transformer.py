@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from eber.tables.column_decisions import find_schema
 from eber.tables.files import TableFile, open_table
 from eber.tables.preprocessing import Preprocessing
-from eber.tables.schema import Schema, require_features
+from eber.tables.schema import Schema, as_at_the_fit, require_features
 from eber.tables.training import decode
 
 NO_COLUMN = ""
@@ -102,7 +101,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         # A minus is what it was at the fit, whatever the other rows of this table hold.
-        file = replace(self._open(X, reset=False), signs=self.schema_.signs)
+        file = as_at_the_fit(self._open(X, reset=False), self.schema_)
         require_features(file, self.schema_)
         parts, n_rows = list[NDArray[np.float64]](), 0
         for rows in file.batches([feature.name for feature in self.schema_.features]):

@@ -11,6 +11,7 @@ from eber.estimators import EBERClassifier
 from eber.tables.files import TableFile
 from eber.tables.model_folder import TableModel
 from eber.tables.predictions import PredictionReport
+from eber.tables.schema import as_at_the_fit
 from eber.tables.training import decode
 
 ADAPTATION_ROWS = 50_000
@@ -41,6 +42,7 @@ class DrawnRows:
 
 def draw_rows(model: TableModel, file: TableFile, size: int, rng: np.random.Generator) -> DrawnRows:
     """At most `size` rows, each row of the file as likely as any other, in one pass."""
+    file = as_at_the_fit(file, model.schema)
     names = [feature.name for feature in model.schema.features]
     kept, marks = np.empty((0, len(model.preprocessing.names_out))), np.empty(0)
     n_rows = 0
@@ -55,6 +57,7 @@ def draw_rows(model: TableModel, file: TableFile, size: int, rng: np.random.Gene
         if len(marks) > size:
             best = np.argpartition(-marks, size)[:size]
             kept, marks = kept[best], marks[best]
+    file.require_unchanged()
     return DrawnRows(kept, marks)
 
 

@@ -121,10 +121,11 @@ class TreeModel:
             and self.thresholds.ndim == self.missing_left.ndim == self.baseline.ndim == 1
             and self.values.ndim == 2
             and bool((leaf | inner).all())  # so that every row reaches a leaf
+            and _have_one_way(self.roots, self.left[~leaf], self.right[~leaf], N)  # and no row takes more steps than N
             and bool(((self.features >= 0) & (self.features < self.n_features_in_)).all())
-            and bool(((self.roots >= 0) & (self.roots < N)).all())
             and len(self.roots) == len(self.columns) > 0
             and self.thresholds.dtype == np.float64
+            and not np.isnan(self.thresholds).any()
             and self.values.shape[1] == (1 if self.boosted else len(self.classes_))
             and len(self.baseline) in (0, _outputs(self.classes_))
             and bool(((self.columns >= -1) & (self.columns < max(len(self.baseline), 1))).all())
@@ -261,6 +262,12 @@ def _joined(fitted: Any, trees: list[Arrays], columns: list[int], baseline: NDAr
 def _require_numbers(*arrays: NDArray[Any]) -> None:
     if not all(array.dtype == np.float64 and np.isfinite(array).all() for array in arrays):
         raise ValueError("its numbers are none")
+
+
+def _have_one_way(roots: NDArray[np.int64], left: NDArray[np.int64], right: NDArray[np.int64], n_nodes: int) -> bool:
+    """Whether no node lies in two trees, or is reached in two ways; few of them could be walked for hours otherwise."""
+    reached = np.concatenate([roots, left, right])
+    return bool(((reached >= 0) & (reached < n_nodes)).all()) and len(np.unique(reached)) == len(reached)
 
 
 def _require_shares(values: NDArray[np.float64]) -> None:

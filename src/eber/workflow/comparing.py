@@ -22,6 +22,7 @@ from eber.report.chosen_settings import chosen_settings
 from eber.report.comparison_page import write_comparison_page
 from eber.runs.backends import check_backend
 from eber.runs.ledger import CELLS_FOLDER
+from eber.runs.own_folder import make_own
 from eber.runs.progress import Progress
 from eber.runs.results import Results
 from eber.runs.runner import RunSummary, run, writing_outputs
@@ -166,6 +167,7 @@ def compare_table(
     except TooLargeError:
         if not can_be_prepared(file, choices) or file.reading.given or file.decimal_comma:
             raise
+        make_own(folder)
         sample = draw_sample(replace(file, missing=choices.missing), label, environment, folder)
         file = sample.file
         data = read_training_table(file, label=label, environment=environment, **columns)
@@ -220,7 +222,7 @@ def compare_table(
         quick=quick,
         epochs=epochs,
     )
-    folder.mkdir(parents=True, exist_ok=True)
+    make_own(folder)
     with writing_outputs(folder):
         rows = file.source or _keep_rows(file, folder)
         record.save(folder)

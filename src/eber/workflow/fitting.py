@@ -20,8 +20,8 @@ from eber.methods import BUILT_IN, Method, find_method, methods_named
 from eber.runs.cell import MAIN, CellResult
 from eber.runs.joint_fits import run_alone
 from eber.runs.ledger import DamagedCellError, Ledger
+from eber.runs.own_folder import RUN_FILE
 from eber.runs.progress import Progress
-from eber.runs.runner import RUN_FILE
 from eber.tables.files import open_table
 from eber.tables.model_card import describe
 from eber.tables.model_folder import TABLE_FILE, TableModel, can_hold, prepare_folder

@@ -72,6 +72,7 @@ def fit_stored_rows(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         fit_stored(classifier, prepared.rows(), say)
+    prepared.require_unchanged()  # since it was checked: the rows, and the sample that settings and scores are of
     for warning in {str(warning.message): warning.message for warning in caught}.values():
         warnings.warn(warning, stacklevel=3)
     return classifier

@@ -18,6 +18,7 @@ from eber.tables.model_folder import TableModel
 from eber.tables.new_environment import LEVEL
 from eber.tables.prediction import Asked, with_labels
 from eber.tables.predictions import TablePredictions
+from eber.tables.reading import NOTHING_SAID, Reading
 from eber.tables.tasks import one_after_the_other
 from eber.tuning.recalibration import checked_level
 from eber.workflow.arguments import names_of, whole_number
@@ -35,6 +36,7 @@ def predict_folder(
     force: bool = False,
     labelled: Any = None,
     level: float = LEVEL,
+    reading: Reading = NOTHING_SAID,
     jobs: int = 1,
     backend: Any = "processes",
 ) -> TablePredictions:
@@ -54,6 +56,8 @@ def predict_folder(
         First re-estimate, from the rows of all files, which environments they resemble.
     force, labelled, level
         As for `TableModel.predict_table`.
+    reading : Reading
+        How the rows are read, to which Parquet leaves nothing to say.
     jobs : int
         Files at once; with one, in this process. A Ray cluster that is joined does as many as it has processors.
     backend : str, RayCluster or Executor
@@ -81,7 +85,9 @@ def predict_folder(
     with leaving_no_empty_folder(out):
         try:
             # As absolute paths: a process elsewhere has another working folder.
-            predictions = folder_prediction.predict_folder(model, folder.absolute(), out.absolute(), asked, each=each)
+            predictions = folder_prediction.predict_folder(
+                model, folder.absolute(), out.absolute(), asked, reading=reading, each=each
+            )
         except KeyboardInterrupt:  # which ends processes wherever they are
             folder_prediction.sweep_unfinished(folder, out)
             raise

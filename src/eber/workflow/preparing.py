@@ -76,7 +76,7 @@ def prepare_table(
     choices = choices_of(categorical, numeric, missing, positive, weight=None)
     # As absolute paths: a process elsewhere has another working folder.
     return prepare(
-        open_table(Path(table).absolute(), Reading(encoding=encoding), choices.missing),
+        open_table(Path(table).absolute(), Reading(encoding=encoding)),
         Path(out).absolute(),
         label=label,
         environment=environment,

@@ -14,12 +14,13 @@ from eber.report.page import write_report
 from eber.runs.backends import check_backend
 from eber.runs.holdouts import hold_out_settings
 from eber.runs.ledger import CELLS_FOLDER
+from eber.runs.own_folder import is_own, require_free
 from eber.runs.progress import Progress
 from eber.runs.results import load_results
 from eber.runs.runner import RunSummary, run, writing_outputs
 from eber.runs.spec import Experiment
 from eber.workflow.arguments import RESULTS, as_progress, call_text, names_of, whole_number
-from eber.workflow.claiming import ALL, write_index
+from eber.workflow.claiming import ALL, CLAIMS_FILE, INDEX_FILE, write_index
 from eber.workflow.interruption import saying_what_is_kept
 from eber.workflow.reproduction import Reproduction
 
@@ -163,6 +164,8 @@ def reproduce_all(
     check_backend(backend)
     data_folder = _data_folder(experiments, data)
     folder = Path(out) if out is not None else RESULTS / ALL
+    if not any(is_own(folder / experiment.name) for experiment in experiments):
+        require_free(folder, (CLAIMS_FILE, INDEX_FILE))
     return _each_then_index(
         (
             _reproduce(

@@ -24,8 +24,8 @@ from eber.experiments.claims.evidence import (
 )
 from eber.experiments.registry import find_experiment
 from eber.runs.cell import MAIN
+from eber.runs.own_folder import RUN_FILE
 from eber.runs.results import Results, load_results
-from eber.runs.runner import RUN_FILE
 from eber.runs.spec import Experiment
 
 DIGITS = 6

@@ -9,7 +9,7 @@ by, and methods compared on.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from eber.io.checksummed_json import encode_checksummed, read_checksummed
 from eber.io.files import digest_of, write_atomically
 from eber.tables.choices import ColumnChoices
 from eber.tables.classes import ordered_classes
+from eber.tables.files import marks_of
 from eber.tables.prepared.gathering import digest
 from eber.tables.prepared.layout import ENVIRONMENTS, FEATURES, LABELS, Rows
 from eber.tables.preprocessing import Preprocessing
@@ -62,6 +63,8 @@ class PreparedTable:
         SHA-256 of the file with the rows by which columns were judged.
     ends, digests : tuples
         Where each stretch of rows ends, and its SHA-256.
+    marks : tuple
+        What told the files from any others when this was read (`file_marks`).
     """
 
     folder: Path
@@ -79,6 +82,7 @@ class PreparedTable:
     sample: str
     ends: tuple[int, ...] = ()
     digests: tuple[str, ...] = ()
+    marks: tuple[Any, ...] = field(default=(), compare=False)
 
     def __len__(self) -> int:
         return sum(sum(counts.values()) for counts in self.class_counts.values())
@@ -141,6 +145,11 @@ class PreparedTable:
             if digest(Rows(stored.X[part], stored.y[part], stored.e[part])) != expected:
                 raise ValueError(f"{self.folder}: rows {first} to {end} were changed since they were written. {AGAIN}")
 
+    def require_unchanged(self) -> None:
+        """Refuse a folder in which somebody has written since it was read."""
+        if _marks(self.folder) != self.marks:
+            raise ValueError(f"{self.folder} was changed while it was fitted from. {AGAIN}")
+
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
         return {
@@ -188,8 +197,14 @@ class PreparedTable:
     @classmethod
     def read(cls, folder: Path, path: Path | None = None) -> PreparedTable:
         """Read what was decided, from the folder or from where it lies before the folder is whole."""
+        marks = _marks(folder)
         content = read_checksummed(path or folder / TABLE_FILE, FORMAT, VERSION, AGAIN)
-        return cls.from_json(folder, content)
+        return replace(cls.from_json(folder, content), marks=marks)
+
+
+def _marks(folder: Path) -> tuple[Any, ...]:
+    files = (folder / name for name in (TABLE_FILE, SAMPLE, FEATURES, LABELS, ENVIRONMENTS))
+    return marks_of([path for path in files if path.is_file()])
 
 
 def is_prepared(table: Any) -> bool:

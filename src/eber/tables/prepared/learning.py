@@ -14,9 +14,11 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from eber.io.text import count, cut, shortened
 from eber.tables.preprocessing import (
     ColumnEncoding,
     Preprocessing,
@@ -55,6 +57,11 @@ class Learning:
         for ours, theirs in zip(self._columns, other._columns, strict=True):
             ours.join(theirs)
 
+    @property
+    def notes(self) -> list[str]:
+        """What columns hold that the rows by which they were judged did not, in sentences."""
+        return [column.note for column in self._columns if isinstance(column, _Numbers) and column.note]
+
     def preprocessing(self) -> Preprocessing:
         """What all rows together say."""
         return require_columns_to_learn_from(Preprocessing(tuple(column.encoding() for column in self._columns)))
@@ -77,11 +84,15 @@ class _Numbers:
         self.rows = self.known = 0
         self.mean = self.squares = 0.0  # of those known, and the sum of squared distances from it
         self.low, self.high = np.inf, -np.inf
+        self.strange, self.example = 0, ""  # rows of an ordinal column with what is no step of it, and the first
         self.sketch = sketches.kll_doubles_sketch(SKETCH_SIZE)
 
     def add(self, column: Any) -> None:
         """Float64 with NaN, or the words of an ordinal column."""
         numbers: NDArray[np.float64] = ranks(column, self.feature.steps) if self.feature.kind == "ordinal" else column
+        if self.feature.kind == "ordinal":
+            values = column.filter(pc.and_(column.is_valid(), pa.array(np.isnan(numbers))))
+            self._add_strange(len(values), values[0].as_py() if len(values) else "")
         self.rows += len(numbers)
         known = numbers[~np.isnan(numbers)]
         if not len(known):
@@ -95,9 +106,25 @@ class _Numbers:
     def join(self, other: Any) -> None:
         """The same column of rows that another has seen."""
         self.rows += other.rows
+        self._add_strange(other.strange, other.example)
         if other.known:
             self._add_moments(other.known, other.mean, other.squares, other.low, other.high)
             self.sketch.merge(other.sketch)
+
+    @property
+    def note(self) -> str:
+        """What counts as missing because it is no step; empty where nothing does."""
+        if not self.strange:
+            return ""
+        name, have = self.feature.name, "has" if self.strange == 1 else "have"
+        return (
+            f"Column {name!r}: {count(self.strange, 'row')} {have} a value that is none of its steps, such as "
+            f"{shortened(self.example)}, and {'counts' if self.strange == 1 else 'count'} as missing; --categorical "
+            f"{cut(name)} keeps each value as it is."
+        )
+
+    def _add_strange(self, rows: int, example: str) -> None:
+        self.strange, self.example = self.strange + rows, self.example or example
 
     def _add_moments(self, n: int, mean: float, squares: float, low: float, high: float) -> None:
         with np.errstate(over="ignore", invalid="ignore"):

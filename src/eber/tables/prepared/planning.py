@@ -97,6 +97,7 @@ def plan(
         for part in in_order(lessons.learn, range(len(sections)), each):
             learned.join(part)
         preprocessing = learned.preprocessing()
+        notes += learned.notes
     counts = {
         str(name): {
             str(value): seen.counts[text, name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -24,6 +25,8 @@ from eber.tables.training import require_label_and_environment
 
 MAKING = ".making"
 PLAN = "plan.json"
+_OURS = re.compile(r"plan\.json|sample\.parquet|(section|bucket)-\d+\.json|section-\d+-\d+\.rows|\..*\.tmp")
+"""What lies in the folder of what is on its way."""
 SECTION_ROWS = 1_000_000
 BUCKET_BYTES = 128 << 20
 """Rows that are shuffled in memory together."""
@@ -54,6 +57,7 @@ def prepare(
         Who reads and scatters sections, and gathers buckets.
     """
     require_label_and_environment(file, label, environment)
+    file = replace(file, missing=choices.missing)
     fingerprint = file.fingerprint
     asked = {
         "version": eber.__version__,
@@ -68,7 +72,10 @@ def prepare(
     out.mkdir(parents=True, exist_ok=True)
     with sole_writer(out):
         if (out / TABLE_FILE).exists():
-            return _made_before(out, fingerprint, asked)
+            known = _made_before(out, fingerprint, asked)
+            if _is_begun(out):  # and was stopped when all but this was done
+                shutil.rmtree(out / MAKING)
+            return known
         making = _making(out)
         found = _known_plan(out, making, fingerprint, asked)
         if found is None:
@@ -91,12 +98,22 @@ def prepare(
 def _making(out: Path) -> Path:
     """The folder of what is on its way; a folder with files of others is refused."""
     making = out / MAKING
-    own = (MAKING, ".lock", FEATURES, LABELS, ENVIRONMENTS, SAMPLE)
-    others = [path.name for path in out.iterdir() if path.name not in own]
+    own = (".lock", *((MAKING, FEATURES, LABELS, ENVIRONMENTS, SAMPLE) if _is_begun(out) else ()))
+    others = [path.name for path in out.iterdir() if path.name not in own or path.is_symlink()]
     if others:
         raise ValueError(f"{out} holds other files ({others[0]}); give a folder that is empty or not there.")
     making.mkdir(exist_ok=True)
     return making
+
+
+def _is_begun(out: Path) -> bool:
+    """Whether a table was begun in a folder: what is on its way lies there, and nothing else beside it."""
+    making = out / MAKING
+    return (
+        making.is_dir()
+        and not making.is_symlink()
+        and all(_OURS.fullmatch(path.name) and not path.is_symlink() for path in making.iterdir())
+    )
 
 
 def _made_before(out: Path, fingerprint: str, asked: dict[str, Any]) -> PreparedTable:
