@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +53,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         cluster.shutdown()
 
 
-def workers_of(cluster: Any) -> list[int]:
+def workers_of(nodes: Iterable[Any]) -> list[int]:
     """The processes of our nodes that are at a task just now."""
-    parents = {process.process.pid for node in cluster.list_all_nodes() for process in node.all_processes["raylet"]}
+    parents = {process.process.pid for node in nodes for process in node.all_processes["raylet"]}
     found = []
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -100,7 +100,7 @@ def test_predictions_survive_a_killed_worker_to_the_bit(cluster: Any, tmp_path: 
 
     def kill_one() -> None:
         while not killed:
-            if len(list(out.glob("*.parquet"))) >= 5 and (busy := workers_of(cluster)):
+            if len(list(out.glob("*.parquet"))) >= 5 and (busy := workers_of(cluster.list_all_nodes())):
                 os.kill(busy[0], signal.SIGKILL)
                 killed.append(busy[0])
             time.sleep(0.001)
@@ -117,27 +117,43 @@ def test_predictions_survive_a_killed_worker_to_the_bit(cluster: Any, tmp_path: 
     assert not list(out.glob(".*.tmp"))
 
 
-class KillsNode(Progress):
-    """Ends a node of the cluster, ungently, when some cells are finished."""
+class Counting(Progress):
+    """Keeps the cells that are finished."""
 
-    def __init__(self, cluster: Any) -> None:
-        self._cluster, self.cells = cluster, list[str]()
+    def __init__(self) -> None:
+        self.cells = list[str]()
 
     def finished(self, cell: Cell, seconds_left: float | None) -> None:
-        """Count, and strike at the third."""
+        """Count."""
         self.cells.append(str(cell))
-        if len(self.cells) == 3:
-            self._cluster.remove_node(self._cluster.second, allow_graceful=False)
 
 
 def test_a_run_survives_the_death_of_a_node(cluster: Any, tmp_path: Path) -> None:
     """The last test of the cluster: it has one node then."""
     arguments: dict[str, Any] = {"seeds": 3, "settings": ["baseline"], "overrides": {"pause": "0.4"}}
     run(TOY, out=tmp_path / "here", progress=Progress(), **arguments)
-    killer = KillsNode(cluster)
-    there = RayCluster(cluster.address)
-    summary = run(TOY, out=tmp_path / "there", backend=there, progress=killer, **arguments)
+    progress, interrupted = Counting(), list[int]()
+
+    def end_node() -> None:
+        """As a machine ends that loses power, when some cells are finished and it has just begun another."""
+        idle = False
+        while not interrupted:
+            busy = workers_of([cluster.second])
+            if idle and busy and len(progress.cells) >= 3:
+                for process in cluster.second.all_processes["raylet"]:
+                    process.process.kill()
+                for worker in busy:  # which would come to the end of its task without its node
+                    os.kill(worker, signal.SIGKILL)
+                cluster.remove_node(cluster.second, allow_graceful=False)
+                interrupted.extend(busy)
+            idle = not busy
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=end_node, daemon=True)
+    thread.start()
+    summary = run(TOY, out=tmp_path / "there", backend=RayCluster(cluster.address), progress=progress, **arguments)
+    assert interrupted, "a cell was on its way where the node ended"
     assert (summary.computed, summary.failures) == (12, {})
-    assert len(set(killer.cells)) == len(killer.cells) == 12, "no cell is counted twice"
+    assert len(set(progress.cells)) == len(progress.cells) == 12, "no cell is counted twice"
     assert len(cluster.list_all_nodes()) == 1
     assert (tmp_path / "there" / "cells.csv").read_bytes() == (tmp_path / "here" / "cells.csv").read_bytes()

@@ -27,7 +27,7 @@ import pytest
 from tests.sabotage.sabotage import Sabotage
 
 ROOT = Path(__file__).parent.parent.parent
-COPIED = ("src", "tests", "docs", "pyproject.toml")
+COPIED = ("src", "tests", "docs", "README.md", "pyproject.toml")
 SECONDS = 300
 """A test that takes longer has seen nothing: a mistake that hangs is one that nobody is told of."""
 LARGE_LIBRARIES = [
