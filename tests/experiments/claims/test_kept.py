@@ -14,7 +14,7 @@ import pytest
 
 from eber.experiments.claims import catalogue, gathering, page
 from eber.experiments.claims.claim import Claim
-from eber.experiments.claims.evidence import ALL_RIGHT, Evidence
+from eber.experiments.claims.evidence import ALL_RIGHT, TAKEN_FOR, Evidence
 from eber.experiments.claims.gathering import gather
 from eber.experiments.claims.headline import MAIN, SETTINGS
 from eber.experiments.claims.kept import (
@@ -181,6 +181,9 @@ def test_rows_of_fewer_seeds_are_counted() -> None:
     scores = {**LATITUDE, ("latitude", "EBER lambda_env=0", "nll"): [0.2, 0.3]}
     ((_, _, seeds, *_),) = runs_of({"quasar": evidence("quasar", scores)})
     assert seeds == "2 to 5"
+    taken = {("latitude", "EBER", f"{TAKEN_FOR}b_q5"): [0.2], ("latitude", "EBER", f"{TAKEN_FOR}b_q4"): [0.8, 1.0]}
+    ((_, _, seeds, *_),) = runs_of({"quasar": evidence("quasar", {**LATITUDE, **taken})})
+    assert seeds == "5", "a seed may take no row for an environment"
 
 
 def test_evidence_of_no_runs_is_none(tmp_path: Path) -> None:

@@ -22,7 +22,10 @@ def runs_of(evidence: Mapping[str, Evidence]) -> list[tuple[str, ...]]:
 
 
 def _seeds(measured: Measured) -> str:
-    numbers = {len(values) for values in measured.series.values()}
+    seeds: dict[tuple[str, str], set[int]] = {}
+    for (method, variant, _), values in measured.series.items():  # not every seed takes rows for every environment
+        seeds.setdefault((method, variant), set()).update(values)
+    numbers = set(map(len, seeds.values()))
     fewest, most = min(numbers, default=0), max(numbers, default=0)
     return str(most) if fewest == most else f"{fewest} to {most}"
 
