@@ -17,7 +17,7 @@ SABOTAGES = (
         "::test_predictions_are_the_command_s_to_the_bit_and_of_the_kind_that_was_given[path]",
         file="tables/prediction.py",
         before="_predict_batches(model, _open(model, table, reading), asked)\n",
-        after="_predict_batches(model, _open(model, table, reading), replace(asked, keep=()))\n",
+        after="_predict_batches(model, _open(model, table, reading), Asked(**{**vars(asked), 'keep': ()}))\n",
     ),
     Sabotage(
         broken="A comparison in Python takes a seed too many.",
