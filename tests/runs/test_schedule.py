@@ -48,3 +48,12 @@ def test_a_guess_stands_in_for_a_method_s_time_times_how_far_off_guesses_were() 
     assert schedule.seconds_left([], 1) == 25.0 + 30.0 * off, "the one as seen, the other by the guess"
     schedule.add(cell("c"))
     assert schedule.seconds_left([], 1) == 25.0 + 30.0 * off + 25.0, "without a guess as what is finished"
+
+
+def test_a_setting_that_takes_one_method_longer_takes_others_longer() -> None:
+    schedule = Schedule([cell("b", "wide"), cell("b", "deep")], [])
+    for setting, seconds in (("narrow", 10.0), ("wide", 60.0)):
+        schedule.learn(cell("a", setting), seconds)
+    schedule.learn(cell("b", "narrow"), 2.0)
+    assert schedule.seconds_left([], 1) == 12.0 + 7.0, "six times as long; a setting that nobody has seen is in between"
+    assert [one.setting for one in schedule.next()] == ["wide"]

@@ -6,6 +6,7 @@ import math
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from eber.runs.cell import Cell
@@ -15,12 +16,35 @@ Key = tuple[str, str, int]
 """Of a cell: its setting, method and seed."""
 
 
+Kind = tuple[str, bool]
+"""A method, and whether it is groundwork that it does."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What finished cells say of others.
+
+    Parameters
+    ----------
+    seconds : mapping
+        Setting and method to the seconds of a cell.
+    typical : mapping
+        Method to the seconds of a cell in a setting like any other.
+    slowness : mapping
+        Setting to how many times as long its cells take.
+    """
+
+    seconds: Mapping[tuple[str, str], float]
+    typical: Mapping[Kind, float]
+    slowness: Mapping[str, float]
+
+
 class Schedule:
     """Cells still to be computed, longest first, so that no long one is left alone at the end.
 
     A cell is expected to take as long as the finished ones of the same method and setting did; before there are any, as
-    those of the method in other settings, groundwork and results apart. Methods that have not been seen yet come first,
-    to learn about them.
+    those of the method in other settings, groundwork and results apart, times how long its setting takes other methods.
+    Methods that have not been seen yet come first, to learn about them.
 
     Parameters
     ----------
@@ -52,6 +76,7 @@ class Schedule:
         self._times: dict[tuple[str, str], list[float]] = defaultdict(list)
         for record in finished:
             self._times[record.identity["setting"], record.identity["method"]].append(record.cell_seconds)
+        self._known = self._what_is_known()
 
     def __len__(self) -> int:
         return len(self._pending)
@@ -85,6 +110,7 @@ class Schedule:
     def learn(self, cell: Cell, seconds: float) -> None:
         """Note how long a cell took."""
         self._times[cell.setting, cell.method].append(seconds)
+        self._known = self._what_is_known()
         if guessed := self._guess(cell):
             self._taken += seconds
             self._guessed += guessed
@@ -109,15 +135,37 @@ class Schedule:
         return max(work / jobs, max(at_work.values(), default=0.0))
 
     def _expected(self, cell: Cell, unknown: Callable[[Cell], float]) -> float:
-        times = self._times.get((cell.setting, cell.method))
-        if not times:
-            times = [seconds for key, seen in self._times.items() if self._is_alike(*key, cell) for seconds in seen]
-        # Not the mean: the first fit of a worker pays for imports that no other pays for.
-        return statistics.median(times) if times else unknown(cell)
+        known = self._known
+        if (cell.setting, cell.method) in known.seconds:
+            return known.seconds[cell.setting, cell.method]
+        typical = known.typical.get(self._kind(cell.setting, cell.method))
+        return unknown(cell) if typical is None else typical * known.slowness.get(cell.setting, 1.0)
 
     def _guessed_seconds(self, cell: Cell) -> float | None:
         guess = self._guess(cell)
         return guess if guess is None or not self._guessed else guess * self._taken / self._guessed
 
-    def _is_alike(self, setting: str, method: str, cell: Cell) -> bool:
-        return method == cell.method and (setting in self._groundwork) == (cell.setting in self._groundwork)
+    def _what_is_known(self) -> Known:
+        # Not means: the first fit of a worker pays for imports that no other pays for.
+        seconds = {key: statistics.median(seen) for key, seen in self._times.items()}
+        by_kind: dict[Kind, dict[str, float]] = defaultdict(dict)
+        for (setting, method), median in seconds.items():
+            by_kind[self._kind(setting, method)][setting] = median
+        ratios: dict[str, list[float]] = defaultdict(list)
+        for settings in by_kind.values():
+            typical = statistics.median(settings.values())
+            if len(settings) > 1 and typical:  # what was seen in one setting says nothing about others
+                for setting, median in settings.items():
+                    ratios[setting].append(median / typical)
+        slowness = {setting: statistics.median(seen) or 1.0 for setting, seen in ratios.items()}
+        return Known(
+            seconds,
+            {
+                kind: statistics.median(median / slowness.get(setting, 1.0) for setting, median in settings.items())
+                for kind, settings in by_kind.items()
+            },
+            slowness,
+        )
+
+    def _kind(self, setting: str, method: str) -> Kind:
+        return method, setting in self._groundwork
