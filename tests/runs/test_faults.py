@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from eber.runs.cell import Cell
 from eber.runs.progress import Progress
 from eber.runs.runner import run
 from tests.toy_experiment import TOY
@@ -125,6 +126,22 @@ def test_ctrl_c_ends_the_workers_and_says_how_to_go_on(tmp_path: Path, undisturb
     assert log.read_text() == computed, "no worker is left"
     finish(start(out, log, pause))
     assert (out / "cells.csv").read_bytes() == undisturbed
+
+
+class Breaks(Progress):
+    """Ends a run in an error while others of its cells are claimed."""
+
+    def finished(self, cell: Cell, seconds_left: float | None) -> None:
+        """Break."""
+        raise ArithmeticError("it cannot be counted")
+
+
+def test_a_run_that_ends_in_an_error_holds_no_claim(tmp_path: Path) -> None:
+    """Another run may go on at once, while somebody looks at the error, which keeps all that it was raised in."""
+    with pytest.raises(ArithmeticError, match="cannot be counted") as raised:
+        run(TOY, out=tmp_path, seeds=SEEDS, progress=Breaks())
+    assert raised.tb is not None
+    assert list(tmp_path.rglob(".*.lock")) == []
 
 
 def test_workers_end_when_their_run_is_killed_however_long_their_cells(tmp_path: Path) -> None:

@@ -58,10 +58,10 @@ SABOTAGES = (
     ),
     Sabotage(
         broken="Trees may lead back to where one was.",
-        test=SAVING + "test_arrays_that_no_fit_has_are_refused",
+        test=SAVING + "test_trees_that_lead_in_circles_are_refused",
         file="tuning/plain_models.py",
-        before="(self.right > node) & (self.right < N)",
-        after="(self.right >= 0) & (self.right < N)",
+        before="len(np.unique(reached)) == len(reached)",
+        after="len(np.unique(reached[len(roots) :])) == len(reached) - len(roots)",
     ),
     Sabotage(
         broken="A covariance may be any matrix.",

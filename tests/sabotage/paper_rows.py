@@ -50,10 +50,10 @@ SABOTAGES = (
         after="                pass\n",
     ),
     Sabotage(
-        broken="Ctrl-C in predict ends as any error does.",
+        broken="Ctrl-C in predict ends without a word.",
         test=f"{STOPPED}::test_predictions_of_a_file_are_whole_or_not_there",
         file="cli/predict.py",
-        before="        stopped_by_the_user(),\n",
+        before="        saying_what_is_kept(_say, lambda: kept_predictions(table, out, file_by_file=file_by_file)),\n",
         after="",
     ),
     Sabotage(

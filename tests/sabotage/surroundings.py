@@ -74,8 +74,8 @@ SABOTAGES = (
         after="    before = signal.getsignal(signal.SIGTERM)\n",
     ),
     Sabotage(
-        broken="Locks of cells stay when workers are stopped.",
-        test="tests/trust/test_hostile_surroundings.py::test_a_command_that_is_asked_to_end_leaves_nothing_behind",
+        broken="Locks of cells stay for as long as an error is looked at.",
+        test="tests/runs/test_faults.py::test_a_run_that_ends_in_an_error_holds_no_claim",
         file="runs/runner.py",
         before="            for claim in self._claims.values():\n                claim.close()\n",
         after="            pass\n",
@@ -106,7 +106,7 @@ SABOTAGES = (
         test="tests/datasets/test_fetch.py::test_a_download_without_end_is_given_up",
         file="datasets/download.py",
         before="if file.tell() + len(chunk) > self.max_bytes or (total or 0) > self.max_bytes:",
-        after="if (total or 0) > self.max_bytes or file.tell() > 1 << 28:",
+        after="if (total or 0) > self.max_bytes:",
     ),
     Sabotage(
         broken="A column that float32 makes a constant is fitted without a word.",

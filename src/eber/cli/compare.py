@@ -29,7 +29,6 @@ from eber.cli.options import (
     backend_named,
     columns_named,
     names_in,
-    stopped_by_the_user,
     terminal,
     typed,
 )
@@ -87,30 +86,29 @@ def compare(
     from eber.workflow.comparing import compare_table
 
     reading = {"sheet": sheet, "query": query, "encoding": encoding}
-    with stopped_by_the_user():
-        comparison = compare_table(
-            table,
-            label=label,
-            environment=environment,
-            out=out,
-            methods=names_in(methods),
-            seeds=seeds,
-            metric=metric,
-            jobs=jobs,
-            backend=backend_named(backend, address),
-            drop=columns_named(drop, table, reading),
-            features=columns_named(features, table, reading) if features else None,
-            categorical=columns_named(categorical, table, reading),
-            numeric=columns_named(numeric, table, reading),
-            missing=[value for text in missing or () for value in names_in(text)],
-            positive=positive,
-            weight=weight,
-            **reading,
-            quick=quick,
-            epochs=epochs,
-            progress=True,
-            command=typed(),
-        )
+    comparison = compare_table(
+        table,
+        label=label,
+        environment=environment,
+        out=out,
+        methods=names_in(methods),
+        seeds=seeds,
+        metric=metric,
+        jobs=jobs,
+        backend=backend_named(backend, address),
+        drop=columns_named(drop, table, reading),
+        features=columns_named(features, table, reading) if features else None,
+        categorical=columns_named(categorical, table, reading),
+        numeric=columns_named(numeric, table, reading),
+        missing=[value for text in missing or () for value in names_in(text)],
+        positive=positive,
+        weight=weight,
+        **reading,
+        quick=quick,
+        epochs=epochs,
+        progress=True,
+        command=typed(),
+    )
     show(comparison)
     if fit and comparison.fit_command:
         fit_advised(comparison, table, out_model)

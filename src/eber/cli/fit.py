@@ -26,7 +26,6 @@ from eber.cli.options import (
     Weight,
     columns_named,
     names_in,
-    stopped_by_the_user,
 )
 from eber.io.text import count
 from eber.methods import BUILT_IN
@@ -68,7 +67,7 @@ def fit(
     from eber.workflow.fitting import fit_table
 
     reading = {"sheet": sheet, "query": query, "encoding": encoding}
-    with stopped_by_the_user(), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = _say_warning
         model = fit_table(

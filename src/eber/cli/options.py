@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,7 +24,6 @@ TablePath = Annotated[
         show_default=False,
     ),
 ]
-INTERRUPTED_STATUS = 130
 FILE_WIDTH = 120
 """Columns of a table where output is no terminal."""
 METHODS_HELP = f"Methods, separated by commas: {', '.join(m.name for m in BUILT_IN)}, or module:Class of your own"
@@ -126,15 +124,6 @@ def backend_named(name: str, address: str) -> Any:
     if address:
         raise ValueError("--address belongs to --backend ray.")
     return name
-
-
-@contextlib.contextmanager
-def stopped_by_the_user() -> Iterator[None]:
-    """Let Ctrl-C end a command with the status that shells give it; what was kept has been said by then."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise typer.Exit(INTERRUPTED_STATUS) from None
 
 
 def columns_named(given: list[str] | None, table: Path, reading: Mapping[str, str | None]) -> list[str]:

@@ -17,7 +17,6 @@ from eber.cli.options import (
     TablePath,
     backend_named,
     columns_named,
-    stopped_by_the_user,
 )
 from eber.io.text import count, printable
 
@@ -80,7 +79,6 @@ def predict(
     if not file_by_file and (place != "processes" or jobs > 1):
         raise ValueError("--backend and --jobs are for a folder of Parquet files that is predicted into a folder.")
     with (
-        stopped_by_the_user(),
         saying_what_is_kept(_say, lambda: kept_predictions(table, out, file_by_file=file_by_file)),
         warnings.catch_warnings(),
     ):

@@ -22,7 +22,6 @@ from eber.cli.options import (
     backend_named,
     columns_named,
     names_in,
-    stopped_by_the_user,
 )
 from eber.io.text import count
 
@@ -51,24 +50,23 @@ def prepare(
     from eber.workflow.preparing import prepare_table
 
     reading = {"sheet": None, "query": None, "encoding": encoding}
-    with stopped_by_the_user():
-        prepared = prepare_table(
-            table,
-            out,
-            label=label,
-            environment=environment,
-            seed=seed,
-            drop=columns_named(drop, table, reading),
-            features=columns_named(features, table, reading) if features else None,
-            categorical=columns_named(categorical, table, reading),
-            numeric=columns_named(numeric, table, reading),
-            missing=[value for text in missing or () for value in names_in(text)],
-            positive=positive,
-            encoding=encoding,
-            jobs=jobs,
-            backend=backend_named(backend, address),
-            progress=True,
-        )
+    prepared = prepare_table(
+        table,
+        out,
+        label=label,
+        environment=environment,
+        seed=seed,
+        drop=columns_named(drop, table, reading),
+        features=columns_named(features, table, reading) if features else None,
+        categorical=columns_named(categorical, table, reading),
+        numeric=columns_named(numeric, table, reading),
+        missing=[value for text in missing or () for value in names_in(text)],
+        positive=positive,
+        encoding=encoding,
+        jobs=jobs,
+        backend=backend_named(backend, address),
+        progress=True,
+    )
     typer.echo(
         f"{out}: {len(prepared)} rows, {count(len(prepared.schema.features), 'feature')}, "
         f"{count(len(prepared.environments), 'environment')}. Fit a model with: eber fit {out} --out MODEL"

@@ -13,7 +13,6 @@ from eber.cli.options import (
     BackendName,
     backend_named,
     names_in,
-    stopped_by_the_user,
     terminal,
     typed,
 )
@@ -108,16 +107,15 @@ def reproduce(
         "command": typed(),
     }
     statuses = []
-    with stopped_by_the_user():
-        if name == ALL:
-            finished = reproduce_all(**options)
-        else:
-            finished = iter([reproduce_one(name, methods=names_in(methods), settings=names_in(settings), **options)])
-        for reproduction in finished:
-            show(reproduction)
-            statuses.append(reproduction.exit_status)
-            if reproduction.run is not None and reproduction.run.interrupted:
-                break
+    if name == ALL:
+        finished = reproduce_all(**options)
+    else:
+        finished = iter([reproduce_one(name, methods=names_in(methods), settings=names_in(settings), **options)])
+    for reproduction in finished:
+        show(reproduction)
+        statuses.append(reproduction.exit_status)
+        if reproduction.run is not None and reproduction.run.interrupted:
+            break
     raise typer.Exit(max(statuses))
 
 

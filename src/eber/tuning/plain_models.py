@@ -114,14 +114,12 @@ class TreeModel:
         N, node = len(self.features), np.arange(len(self.features))
         nodes = (self.thresholds, self.left, self.right, self.missing_left, self.values)
         leaf = (self.left == node) & (self.right == node)
-        inner = (self.left > node) & (self.left < N) & (self.right > node) & (self.right < N)
         sound = (
             all(len(array) == N for array in nodes)
             and self.missing_left.dtype == np.bool_
             and self.thresholds.ndim == self.missing_left.ndim == self.baseline.ndim == 1
             and self.values.ndim == 2
-            and bool((leaf | inner).all())  # so that every row reaches a leaf
-            and _have_one_way(self.roots, self.left[~leaf], self.right[~leaf], N)  # and no row takes more steps than N
+            and _have_one_way(self.roots, self.left[~leaf], self.right[~leaf], N)  # so that every row reaches a leaf
             and bool(((self.features >= 0) & (self.features < self.n_features_in_)).all())
             and len(self.roots) == len(self.columns) > 0
             and self.thresholds.dtype == np.float64
@@ -265,7 +263,7 @@ def _require_numbers(*arrays: NDArray[Any]) -> None:
 
 
 def _have_one_way(roots: NDArray[np.int64], left: NDArray[np.int64], right: NDArray[np.int64], n_nodes: int) -> bool:
-    """Whether no node lies in two trees, or is reached in two ways; few of them could be walked for hours otherwise."""
+    """Whether no node lies in two trees or is reached in two ways, as in a circle; few could take hours then."""
     reached = np.concatenate([roots, left, right])
     return bool(((reached >= 0) & (reached < n_nodes)).all()) and len(np.unique(reached)) == len(reached)
 
