@@ -92,7 +92,7 @@ trust: .venv/.installed-test
 fuzz: .venv/.installed-fuzz
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.trust.fuzzing
 
-# Breaks every promise on purpose, in copies of the tree, and sees that its test fails; a little more than an hour.
+# Breaks every promise on purpose, in copies of the tree, and sees that its test fails; a little more than an hour of one core, two tests at once.
 sabotage: .venv/.installed-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.sabotage
 
