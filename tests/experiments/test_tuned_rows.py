@@ -30,6 +30,7 @@ from tests.experiments.test_data_experiments import (
     NAMES,
     TOY_FILES,
     TOY_PARAMETERS,
+    on_its_search,
     run_small,
     toy,
     toy_cell,
@@ -60,7 +61,7 @@ TASK = DataTask(
 @pytest.mark.parametrize("method", ["EBER", "Fishr"])
 def test_a_tuned_row_is_a_search_that_prepares_in_each_fold(method: str, tmp_path: Path) -> None:
     """The judge is the public search on a pipeline, whose scaler is fitted anew on each fold."""
-    result = run_alone(TASK.run(toy_cell(TUNED[method], PARAMETERS, tmp_path)))
+    result = run_alone(TASK.run(on_its_search(TASK, toy_cell(TUNED[method], PARAMETERS, tmp_path))))
     fixed = build_classifier(
         method,
         {
@@ -99,7 +100,7 @@ def test_what_a_method_s_own_row_may_have_is_among_the_candidates(method: str) -
 def test_two_training_environments_are_tuned_on_left_out_rows_and_that_is_said(tmp_path: Path) -> None:
     task = replace(TASK, split=lambda parameters, data_dir, seed: (unequal("ab"), HELD_OUT))
     with pytest.warns(EnvironmentWarning, match="too few to leave one out"):
-        result = run_alone(task.run(toy_cell(TUNED["ERM"], PARAMETERS, tmp_path)))
+        result = run_alone(task.run(on_its_search(task, toy_cell(TUNED["ERM"], PARAMETERS, tmp_path))))
     assert str(result.arrays["rule"]) == "leave rows out"
     assert result.arrays["left_out_nll"].shape[1] == 5
 
@@ -148,8 +149,31 @@ def test_reproduce_tuned_from_cells_to_page(data_dir: Path, tmp_path: Path) -> N
     text = (tmp_path / "table.md").read_text()
     assert "by NLL in training environments that are left out" in " ".join(first.remarks)
     assert "left-out rows of known environments" in " ".join(second.remarks)
-    assert "EBER tuned kept, under 2 seeds: " in text
+    assert "chosen once, under the first seed" in " ".join(first.remarks)
+    assert "EBER tuned kept: " in text
     assert "No model: the training environments' share of each class" in text
+
+
+def test_settings_are_chosen_once_for_all_seeds(data_dir: Path, tmp_path: Path) -> None:
+    """A search costs as much as dozens of fits; a further seed is fitted with what it decided."""
+    asked: dict[str, Any] = {
+        "methods": ["ERM tuned", "Fishr tuned"],
+        "settings": ["paper split"],
+        "parameters": {"epochs": 1},
+        "out": tmp_path,
+        "data": data_dir,
+    }
+    first = reproduce("microbiome", seeds=1, **asked)
+    assert first.exit_status == 0, first.failures
+    searches = {path: path.read_bytes() for path in (tmp_path / "cells").glob("*settings_tried_for*")}
+    assert len(searches) == 4, "numbers and arrays of two methods"
+    results = reproduce("microbiome", seeds=2, **asked).results
+    assert {path: path.read_bytes() for path in (tmp_path / "cells").glob("*settings_tried_for*")} == searches
+    for row in ("ERM tuned", "Fishr tuned"):
+        one, other = (results.arrays(row, seed, "paper split")["settings"].tolist() for seed in (0, 1))
+        assert one == other
+    cells = results.cells.query("metric == 'nll'").groupby("method")["value"]
+    assert (cells.nunique() == 2).all(), "each seed has fits of its own"
 
 
 def test_an_experiment_without_tuned_rows_says_so() -> None:

@@ -29,6 +29,13 @@ SABOTAGES = (
         after="for weight in weights for candidate in candidates[:1]]",
     ),
     Sabotage(
+        broken="Every seed of a tuned row searches by itself.",
+        test=f"{TUNED}::test_settings_are_chosen_once_for_all_seeds",
+        file="runs/groundwork.py",
+        before="cell.seed if below is None or below.seed is None else below.seed",
+        after="cell.seed",
+    ),
+    Sabotage(
         broken="Two training environments are left out all the same.",
         test=f"{TUNED}::test_two_training_environments_are_tuned_on_left_out_rows_and_that_is_said",
         file="model_selection.py",

@@ -17,7 +17,7 @@ from eber.experiments.data_rows import ABLATIONS, FIT_PARAMETERS
 from eber.experiments.data_task import DataTask, Split
 from eber.experiments.figures.agreement_figure import agreement_figures
 from eber.experiments.figures.assignment_figure import assignment_figures
-from eber.experiments.tuned_rows import TUNED
+from eber.experiments.tuned_rows import TUNED, its_search, searches
 from eber.methods import NO_MODEL, paper_methods
 from eber.runs.cell import Cell, CellResult
 from eber.runs.figure import ReportFigure
@@ -65,6 +65,8 @@ def figures(results: Results) -> Sequence[ReportFigure]:
     return [*agreement_figures(results), *assignment_figures(results)]
 
 
+SETTINGS: dict[str, Mapping[str, Any]] = {"baseline": {}}
+
 EXPERIMENT = Experiment(
     name="colored-mnist",
     title="Colored MNIST",
@@ -87,11 +89,14 @@ EXPERIMENT = Experiment(
         "selection": "training_domain_validation",
         "selection_rows": 1500,
     },
+    settings=SETTINGS,
     methods=paper_methods(),
     fits_any_method=True,
     oracles=tuple(ORACLES),
     floor=(NO_MODEL,),
     tuned=TUNED,
+    groundwork=searches(SETTINGS),
+    built_on=its_search,
     ablations=ABLATIONS,
     metrics=METRICS,
     primary_metric="nll",

@@ -17,7 +17,7 @@ from eber.evaluation.metrics import score
 from eber.experiments.data_files import SINCE_THE_RUN, DataFiles
 from eber.experiments.data_rows import ABLATIONS, build_classifier, penalty_parameter
 from eber.experiments.penalty_grids import penalty_grid
-from eber.experiments.tuned_rows import TUNED, fit_tuned, tuned_candidates
+from eber.experiments.tuned_rows import TUNED, Chosen, choose_settings, fit_chosen, is_search, tuned_candidates
 from eber.leaks.audit import LeakAudit, leak_audit
 from eber.methods import find_method
 from eber.model_selection import find_rule
@@ -152,25 +152,24 @@ class DataTask:
     def _run_tuned(
         self, cell: Cell, raw_train: MultiEnvironmentData, raw_test: MultiEnvironmentData
     ) -> Steps[CellResult]:
-        """A method of the paper with settings that are chosen by leaving training environments out."""
+        """A method of the paper with settings that are chosen by leaving training environments out, or that search."""
         method = next(name for name, row in TUNED.items() if row == cell.method)
-        train, test = self.prepare(raw_train, raw_test)
         shared = self._shared_parameters(cell)
 
         def make(candidate: Mapping[str, Any]) -> Any:
             return build_classifier(method, {**shared, **candidate}, cell.parameters)
 
-        tuned = yield from fit_tuned(
-            make,
-            tuned_candidates(method, make({}), penalty_grid(find_method(method), cell.parameters)),
-            raw_train,
-            train,
-            self.prepare,
-            cell.parameters.get("selection_rows", 0),
-            cell.seed,
-        )
-        scores, seconds, right = self._score(tuned.fitted, test)
-        return CellResult({MAIN: scores}, {MAIN: seconds}, {"correct": right, **tuned.arrays})
+        if is_search(cell.setting):
+            candidates = tuned_candidates(method, make({}), penalty_grid(find_method(method), cell.parameters))
+            rows = cell.parameters.get("selection_rows", 0)
+            chosen = yield from choose_settings(make, candidates, raw_train, self.prepare, rows, cell.seed)
+            return CellResult({}, {}, chosen.arrays)
+        (search,) = cell.parts.values()
+        chosen = Chosen.from_arrays(search.arrays)
+        train, test = self.prepare(raw_train, raw_test)
+        fitted = yield from fit_chosen(make, chosen.settings, train)
+        scores, seconds, right = self._score(fitted, test)
+        return CellResult({MAIN: scores}, {MAIN: seconds}, {"correct": right, **chosen.arrays})
 
     def _on_flat_rows(self) -> DataTask:
         """The same task for a classifier of any kind, which knows no images: a row is a vector of numbers."""

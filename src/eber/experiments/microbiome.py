@@ -21,7 +21,7 @@ from eber.experiments.data_task import Analysis, DataTask, Split, learned_on_tra
 from eber.experiments.figures.agreement_figure import agreement_figures
 from eber.experiments.figures.assignment_figure import assignment_figures
 from eber.experiments.figures.leak_figure import draw_leak, draw_neighbours
-from eber.experiments.tuned_rows import TUNED
+from eber.experiments.tuned_rows import TUNED, its_search, searches
 from eber.leaks.audit import LeakAudit, leak_audit
 from eber.methods import NO_MODEL, paper_methods
 from eber.runs.cell import Cell, CellResult
@@ -106,6 +106,13 @@ BY_COHORT: dict[str, Mapping[str, Value]] = {
     hold_out(name): {"held_out": name, "train": _others(name)} for name in COHORTS
 }
 
+SETTINGS: dict[str, Mapping[str, Any]] = {
+    PAPER_SPLIT: {},
+    WITHOUT_ZACKULAR: {"train": ("crc_zeller", "crc_xiang")},
+    WITHOUT_SMALL_ADENOMAS: {"small_adenomas": False},
+    **BY_COHORT,
+}
+
 EXPERIMENT = Experiment(
     name="microbiome",
     title="Colorectal cancer from gut microbes",
@@ -126,12 +133,7 @@ EXPERIMENT = Experiment(
         "epochs": 50,
         "selection": "training_domain_cross_validation",
     },
-    settings={
-        PAPER_SPLIT: {},
-        WITHOUT_ZACKULAR: {"train": ("crc_zeller", "crc_xiang")},
-        WITHOUT_SMALL_ADENOMAS: {"small_adenomas": False},
-        **BY_COHORT,
-    },
+    settings=SETTINGS,
     default_settings=(PAPER_SPLIT, WITHOUT_ZACKULAR, WITHOUT_SMALL_ADENOMAS),
     holdouts={
         "study cohorts": Holdouts(
@@ -146,6 +148,8 @@ EXPERIMENT = Experiment(
     fits_any_method=True,
     floor=(NO_MODEL,),
     tuned=TUNED,
+    groundwork=searches(SETTINGS),
+    built_on=its_search,
     ablations=ABLATIONS,
     metrics=METRICS,
     primary_metric="nll",

@@ -25,7 +25,7 @@ from eber.experiments.data_task import DataTask, Split, learned_on_training
 from eber.experiments.figures.agreement_figure import agreement_figures
 from eber.experiments.figures.assignment_figure import assignment_figures
 from eber.experiments.figures.feature_figure import draw_assigned_features
-from eber.experiments.tuned_rows import TUNED
+from eber.experiments.tuned_rows import TUNED, its_search, searches
 from eber.methods import NO_MODEL, paper_methods
 from eber.runs.cell import Cell, CellResult
 from eber.runs.figure import ReportFigure
@@ -76,6 +76,13 @@ def figures(results: Results) -> Sequence[ReportFigure]:
     return drawn
 
 
+SETTINGS: dict[str, Mapping[str, Any]] = {
+    "latitude": {},
+    "longitude": {"binning": "longitude"},
+    **BY_LATITUDE,
+    **BY_LONGITUDE,
+}
+
 EXPERIMENT = Experiment(
     name="quasar",
     title="Quasars and stars",
@@ -95,12 +102,7 @@ EXPERIMENT = Experiment(
         "epochs": 50,
         "selection": "training_domain_validation",
     },
-    settings={
-        "latitude": {},
-        "longitude": {"binning": "longitude"},
-        **BY_LATITUDE,
-        **BY_LONGITUDE,
-    },
+    settings=SETTINGS,
     default_settings=("latitude",),
     holdouts={
         "quintiles of latitude": Holdouts(tuple(BY_LATITUDE)),
@@ -110,6 +112,8 @@ EXPERIMENT = Experiment(
     fits_any_method=True,
     floor=(NO_MODEL,),
     tuned=TUNED,
+    groundwork=searches(SETTINGS),
+    built_on=its_search,
     ablations=ABLATIONS,
     metrics=METRICS,
     primary_metric="nll",

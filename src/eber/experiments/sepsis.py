@@ -15,7 +15,7 @@ from eber.experiments.data_rows import ABLATIONS, FIT_PARAMETERS
 from eber.experiments.data_task import DataTask, Split, learned_on_training
 from eber.experiments.figures.agreement_figure import agreement_figures
 from eber.experiments.figures.assignment_figure import assignment_figures
-from eber.experiments.tuned_rows import TUNED
+from eber.experiments.tuned_rows import TUNED, its_search, searches
 from eber.methods import NO_MODEL, paper_methods
 from eber.runs.cell import Cell, CellResult
 from eber.runs.figure import ReportFigure
@@ -58,6 +58,13 @@ def figures(results: Results) -> Sequence[ReportFigure]:
     return [*agreement_figures(results), *assignment_figures(results)]
 
 
+SETTINGS: dict[str, Mapping[str, Any]] = {
+    **BY_UNIT,
+    LONGER_STAYS: {"only_longer_stays": True},
+    "15 epochs": {"epochs": 15},
+    "all stays": {"max_per_source": 0},
+}
+
 EXPERIMENT = Experiment(
     name="sepsis",
     title="Sepsis later in an ICU stay",
@@ -80,18 +87,15 @@ EXPERIMENT = Experiment(
         "epochs": 50,
         "selection": "training_domain_validation",
     },
-    settings={
-        **BY_UNIT,
-        LONGER_STAYS: {"only_longer_stays": True},
-        "15 epochs": {"epochs": 15},
-        "all stays": {"max_per_source": 0},
-    },
+    settings=SETTINGS,
     default_settings=(PAPER_SPLIT,),
     holdouts={"units of the two sources": Holdouts(tuple(BY_UNIT))},
     methods=paper_methods(),
     fits_any_method=True,
     floor=(NO_MODEL,),
     tuned=TUNED,
+    groundwork=searches(SETTINGS),
+    built_on=its_search,
     ablations=ABLATIONS,
     metrics=METRICS,
     primary_metric="auroc",

@@ -2,15 +2,18 @@
 
 The search is that of `eber.tuning.search.EnvironmentSearch`, with the same candidates, folds and rule. It is written as
 steps of a computation for two reasons: what is learned before a fit, such as scales, is learned anew in each fold, and
-fits of several seeds are trained side by side.
+fits of several candidates and seeds are trained side by side.
+
+Each method searches once in a setting, under the first seed, and is fitted with what was chosen under all of them: a
+search costs as much as dozens of fits, and other seeds choose among the same rows.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +23,11 @@ from eber.estimators.members import average_of
 from eber.exceptions import NonFiniteLossError
 from eber.methods import find_method, paper_methods
 from eber.model_selection import subsample
+from eber.runs.cell import Part
 from eber.runs.fitting import FitOutcome, FitRequest, FittedMethod, Preparation, Steps
-from eber.runs.tuning_words import RULE, SETTINGS
+from eber.runs.groundwork import Groundwork
+from eber.runs.parameters import Value
+from eber.runs.tuning_words import LEFT_OUT_NLL, RULE, SETTINGS
 from eber.tuning.grids import Candidate, default_candidates
 from eber.tuning.left_out import choose_folds, judged_units, kept_candidates, losses
 from eber.tuning.search import MAX_FOLDS
@@ -32,15 +38,32 @@ TUNED = {name: f"{name} tuned" for name in paper_methods()}
 Make = Callable[[Candidate], Any]
 """Settings -> a classifier with them, all others as in the method's own row."""
 
+_SEARCH = "settings tried for "
+SEED = 0
+"""Of the searches."""
+
+
+def is_search(setting: str) -> bool:
+    """Whether cells of a setting are searches, which results of tuned rows are built on."""
+    return setting.startswith(_SEARCH)
+
+
+def searches(settings: Mapping[str, Mapping[str, Value]]) -> dict[str, Groundwork]:
+    """The searches in each setting of an experiment."""
+    return {_SEARCH + name: Groundwork(changes, _SEARCH + name, SEED) for name, changes in settings.items()}
+
+
+def its_search(setting: str, method: str) -> list[Part]:
+    """What a cell of a data experiment is built on: that of a tuned row on its search."""
+    return [(_SEARCH + setting, method)] if method in TUNED.values() and not is_search(setting) else []
+
 
 @dataclass(frozen=True)
-class TunedFit:
-    """The average of the candidates that were kept, fitted.
+class Chosen:
+    """What a search decided.
 
     Parameters
     ----------
-    fitted : FittedMethod
-        Its seconds are those of all fits of the search and of those that were kept.
     settings : list of Candidate
         What was kept.
     rule : str
@@ -49,16 +72,21 @@ class TunedFit:
         NLL of each candidate in each environment, or fold of rows, that was left out.
     """
 
-    fitted: FittedMethod
     settings: list[Candidate]
     rule: str
     left_out_nll: NDArray[np.float64]
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What a cell keeps of the search."""
+        """As a cell keeps it."""
         settings = np.array([json.dumps(own) for own in self.settings])
-        return {SETTINGS: settings, RULE: np.array(self.rule), "left_out_nll": self.left_out_nll}
+        return {SETTINGS: settings, RULE: np.array(self.rule), LEFT_OUT_NLL: self.left_out_nll}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """What a cell kept."""
+        settings = [json.loads(text) for text in arrays[SETTINGS].tolist()]
+        return cls(settings, str(arrays[RULE]), arrays[LEFT_OUT_NLL])
 
 
 def tuned_candidates(method: str, estimator: Any, weights: Sequence[float]) -> list[Candidate]:
@@ -72,27 +100,26 @@ def tuned_candidates(method: str, estimator: Any, weights: Sequence[float]) -> l
     return [{parameter: weight, **candidate} for weight in weights for candidate in candidates]
 
 
-def fit_tuned(
+def choose_settings(
     make: Make,
     candidates: Sequence[Candidate],
     train: MultiEnvironmentData,
-    prepared: MultiEnvironmentData,
     prepare: Preparation,
     rows_per_environment: int,
     seed: int,
-) -> Steps[TunedFit]:
-    """Fit every candidate without some training environments, then those that predict them best on all rows.
+) -> Steps[Chosen]:
+    """Fit every candidate without some training environments, and keep those that predict them best.
 
     Parameters
     ----------
     make : callable
     candidates : sequence of Candidate
-    train, prepared : MultiEnvironmentData
-        The training rows as they are read, and as what is kept is fitted on them.
+    train : MultiEnvironmentData
+        The training rows as they are read.
     prepare : Preparation
         Learned anew in each fold.
     rows_per_environment : int
-        Rows of each environment that the search uses; zero for all. What is kept is fitted on all.
+        Rows of each environment that are used; zero for all.
     seed : int
         Of the draw of these rows.
     """
@@ -102,7 +129,6 @@ def fit_tuned(
     outcomes = yield [
         FitRequest(make(candidate), fitted_on, quiet=True) for candidate in candidates for fitted_on, _ in tables
     ]
-    seconds = _seconds(outcomes)
     classes, y_index = np.unique(rows.y, return_inverse=True)
     proba = np.full((len(candidates), len(rows), len(classes)), np.nan)
     answers = iter(outcomes)
@@ -111,20 +137,17 @@ def fit_tuned(
             if (outcome := _sound(next(answers))) is not None:
                 proba[c, positions] = outcome.classifier.predict_proba(left_out.X)
     units, _ = judged_units(folds, rows.environments, rule)
-    left_out_nll = losses(proba, y_index, units)
-    kept = [candidates[c] for c in np.sort(kept_candidates(proba, y_index, units))]
-    outcomes = yield [FitRequest(make(candidate), prepared) for candidate in kept]
-    pairs = [
-        (candidate, fitted.classifier)
-        for candidate, outcome in zip(kept, outcomes, strict=True)
-        if (fitted := _sound(outcome))
-    ]
-    if not pairs:
+    kept = np.sort(kept_candidates(proba, y_index, units))
+    return Chosen([candidates[c] for c in kept], rule, losses(proba, y_index, units))
+
+
+def fit_chosen(make: Make, settings: Sequence[Candidate], prepared: MultiEnvironmentData) -> Steps[FittedMethod]:
+    """The average of fits with the settings that were kept, to all training rows."""
+    outcomes = yield [FitRequest(make(candidate), prepared) for candidate in settings]
+    fits = [fitted for outcome in outcomes if (fitted := _sound(outcome))]
+    if not fits:
         raise next(outcome for outcome in outcomes if isinstance(outcome, Exception))
-    average = average_of([classifier for _, classifier in pairs])
-    return TunedFit(
-        FittedMethod(average, seconds + _seconds(outcomes)), [candidate for candidate, _ in pairs], rule, left_out_nll
-    )
+    return FittedMethod(average_of([fitted.classifier for fitted in fits]), sum(fitted.seconds for fitted in fits))
 
 
 def _sound(outcome: FitOutcome) -> FittedMethod | None:
@@ -134,7 +157,3 @@ def _sound(outcome: FitOutcome) -> FittedMethod | None:
     if isinstance(outcome, NonFiniteLossError):
         return None
     raise outcome
-
-
-def _seconds(outcomes: Sequence[FitOutcome]) -> float:
-    return sum(outcome.seconds for outcome in outcomes if isinstance(outcome, FittedMethod))

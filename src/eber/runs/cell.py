@@ -27,7 +27,7 @@ LEAKED_ROWS = "leaked_rows"
 
 
 Part = tuple[str, str]
-"""Setting and method of a cell of the same seed."""
+"""Setting and method of a cell that others are built on, of their seed or of the one that its groundwork names."""
 
 
 def row_label(method: str, variant: str) -> str:
@@ -53,7 +53,7 @@ class Cell:
     code : str
         Hash of the code of a method of the user's own; empty for the library's, whose version says as much.
     parts : mapping
-        Setting and method to the finished result, of the same seed, that the cell is built on. The run hands them over.
+        Setting and method to the finished result that the cell is built on. The run hands them over.
     circumstances : str
         The setting as a reader of progress and errors knows it, such as "Ashford held out".
     """

@@ -23,10 +23,13 @@ class Groundwork:
         The parameters that it changes.
     circumstances : str
         What progress and errors call it.
+    seed : int, optional
+        The one under which it is done for results of all seeds; their own when not given.
     """
 
     changes: Mapping[str, Value]
     circumstances: str
+    seed: int | None = None
 
 
 def on_nothing(setting: str, method: str) -> Sequence[Part]:
@@ -80,9 +83,16 @@ def plan_work(
             continue
         parts[cell.key] = {
             (setting, method): replace(
-                experiment.cell(setting, method, cell.seed, overrides, cell.data), data_dir=cell.data_dir
+                experiment.cell(setting, method, _seed(experiment, setting, cell), overrides, cell.data),
+                data_dir=cell.data_dir,
             )
             for setting, method in experiment.built_on(cell.setting, cell.method)
         }
         queue.extend(parts[cell.key].values())
     return WorkPlan(tuple(planned.values()), frozenset(finished), parts)
+
+
+def _seed(experiment: Experiment, setting: str, cell: Cell) -> int:
+    """The seed of what a cell is built on."""
+    below = experiment.groundwork.get(setting)
+    return cell.seed if below is None or below.seed is None else below.seed

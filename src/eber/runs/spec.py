@@ -122,8 +122,8 @@ class Experiment:
     groundwork : mapping
         Name to further settings, whose cells are computed where results are built on them.
     built_on : callable
-        Setting and method -> settings and methods of the cells of the same seed that have to be finished first, and
-        that the cell is handed.
+        Setting and method -> settings and methods of the cells that have to be finished first, and that the cell is
+        handed: of the same seed, or of the one that groundwork names.
     weights_chosen_on : str
         Whose validation rows decide on penalty weights, for the words below a table.
     paper : mapping

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from eber.tuning.grids import in_words
@@ -12,8 +11,8 @@ from eber.tuning.left_out import LEAVE_ENVIRONMENTS_OUT, LEAVE_ROWS_OUT
 if TYPE_CHECKING:
     from eber.runs.results import Results
 
-SETTINGS, RULE = "settings", "rule"
-"""Arrays in which a cell keeps the settings that a search kept, as JSON, and what the search left out."""
+SETTINGS, RULE, LEFT_OUT_NLL = "settings", "rule", "left_out_nll"
+"""Arrays in which a cell keeps the settings that a search kept, as JSON, what it left out, and how all settings did."""
 
 HOW_CHOSEN = {
     LEAVE_ENVIRONMENTS_OUT: "by NLL in training environments that are left out",
@@ -26,7 +25,7 @@ NOTHING_CHOSEN = (
 
 def tuning_remarks(results: Results, setting: str) -> tuple[str, ...]:
     """How the settings of a setting's tuned rows were chosen, then which were kept for each row."""
-    kept: dict[str, list[list[str]]] = {}
+    kept: dict[str, list[str]] = {}
     rules: dict[str, None] = {}
     for row in results.experiment.tuned.values():
         for seed in results.seeds(row, setting):
@@ -34,21 +33,14 @@ def tuning_remarks(results: Results, setting: str) -> tuple[str, ...]:
             if RULE not in arrays:
                 continue
             rules[str(arrays[RULE])] = None
-            kept.setdefault(row, []).append([in_words(json.loads(text)) for text in arrays[SETTINGS].tolist()])
-    return (*map(_how, rules), *(_kept(row, by_seed) for row, by_seed in kept.items()))
+            kept[row] = [in_words(json.loads(text)) for text in arrays[SETTINGS].tolist()]
+    return (*map(_how, rules), *(f"{row} kept: {'; '.join(names)}." for row, names in kept.items()))
 
 
 def _how(rule: str) -> str:
     if rule not in HOW_CHOSEN:
         return NOTHING_CHOSEN
     return (
-        f"Tuned rows: settings are chosen under each seed {HOW_CHOSEN[rule]}, penalty weights among them; as many "
-        "of the best are kept as leave their average within one standard error of the best such average."
+        f"Tuned rows: settings are chosen once, under the first seed, {HOW_CHOSEN[rule]}, penalty weights among them; "
+        "as many of the best are kept as leave their average within one standard error of the best such average."
     )
-
-
-def _kept(row: str, by_seed: list[list[str]]) -> str:
-    """The settings that a row kept, the most frequent first."""
-    times = Counter(name for names in by_seed for name in names).most_common()
-    seeds = "one seed" if len(by_seed) == 1 else f"{len(by_seed)} seeds"
-    return f"{row} kept, under {seeds}: {'; '.join(f'{name} ({n})' for name, n in times)}."
