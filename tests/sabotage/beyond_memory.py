@@ -9,6 +9,20 @@ LARGER = "tests/workflow/test_larger_than_memory.py"
 
 SABOTAGES = (
     Sabotage(
+        broken="A table that memory holds is taken to be all that fits need.",
+        test=f"{LARGER}::test_a_table_that_memory_holds_but_not_with_its_fits_is_compared_on_a_sample_and_fitted_from_disk",
+        file="workflow/room.py",
+        before="    if room < 1 and can_be_sampled:\n",
+        after="    if room < -1 and can_be_sampled:\n",
+    ),
+    Sabotage(
+        broken="As many jobs are run as were asked for, whatever memory holds.",
+        test=f"{LARGER}::test_no_more_jobs_are_run_than_memory_holds",
+        file="workflow/room.py",
+        before="    return max(min(room, jobs), 1)\n",
+        after="    return jobs\n",
+    ),
+    Sabotage(
         broken="Automatic batches are larger from the first row on.",
         test=f"{BATCHES}::test_small_tables_are_fitted_as_with_batches_of_64",
         file="estimators/batches.py",
@@ -124,8 +138,8 @@ SABOTAGES = (
         broken="A table that memory does not hold is refused, as if nothing could be done.",
         test=f"{LARGER}::test_a_table_that_does_not_fit_is_prepared_on_the_way_to_the_model",
         file="workflow/fitting.py",
-        before="        if not (declared.is_network and can_be_prepared(file, choices)):\n",
-        after="        if can_be_prepared(file, choices):\n",
+        before="        if not from_disk:\n",
+        after="        if from_disk:\n",
     ),
     Sabotage(
         broken="Of the settings that a sample finds best, none is used.",

@@ -15,7 +15,9 @@ from eber.runs.progress import Progress
 from eber.tables import files
 from eber.tables.prepared import looking
 from eber.tables.prepared.folder import PreparedTable
-from eber.workflow import fitting
+from eber.tables.preprocessing import Preprocessing
+from eber.tables.training import read_training_table
+from eber.workflow import fitting, room
 from tests.command_line import eber as command
 from tests.tables.test_prepared import COLUMNS, frame
 
@@ -128,7 +130,7 @@ def test_a_comparison_of_a_sample_says_so_on_top_and_advises_a_fit_of_the_table(
     how: dict[str, Any] = {"methods": ["ERM", "No model"], "quick": True, "epochs": 1, "jobs": 1}
     how |= {"drop": "pain"} if source == "too large" else {}
     found = eber.compare_table(given, **COLUMNS, out=tmp_path / "out", **how)
-    assert found.record.caution.startswith("The table is larger than memory: this is a random sample of 300 of its 8")
+    assert "random sample of 300 of its 8" in found.record.caution
     assert found.record.caution.split(".")[0] in found.page.read_text()
     assert found.record.caution.split(".")[0] in repr(found)
     assert found.record.n_rows == 300
@@ -145,6 +147,39 @@ def test_a_comparison_of_a_sample_says_so_on_top_and_advises_a_fit_of_the_table(
         fitted = [word for word in words[1:] if word != "No model"]
         if "ERM" in words:
             assert command(patch, *fitted, "--no-scores") == 0
+
+
+def memory_for(processes: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So much that fits to the table have room in so many processes."""
+    data = read_training_table(frame(), **COLUMNS)
+    n_columns = len(Preprocessing.fit(data.columns, data.schema).names_out)
+    monkeypatch.setattr(room, "LIBRARIES", 0)
+    monkeypatch.setattr(room, "memory_bytes", lambda: int(processes * room.COPIES * 8 * len(data) * n_columns))
+
+
+def test_a_table_that_memory_holds_but_not_with_its_fits_is_compared_on_a_sample_and_fitted_from_disk(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers that the system kills for their memory would fail every method."""
+    memory_for(0.9, monkeypatch)
+    how: dict[str, Any] = {"quick": True, "epochs": 1}
+    found = eber.compare_table(table, **COLUMNS, out=tmp_path / "out", methods="No model", **how)
+    assert found.record.n_rows == 300
+    assert "random sample of 300" in found.record.caution
+    model = eber.fit_table(table, **COLUMNS, out=tmp_path / "model", scores=False, **how)
+    assert (tmp_path / "model.prepared").is_dir()
+    assert model.card["data"]["rows"] > 860
+
+
+@pytest.mark.parametrize(
+    ("processes", "said"), [(3.1, ""), (2.1, "fits of 1 of 2 jobs"), (1.1, "Even one may take more")]
+)
+def test_no_more_jobs_are_run_than_memory_holds(processes: float, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory_for(processes, monkeypatch)
+    data, listener = read_training_table(frame(), **COLUMNS), Listener()
+    assert room.jobs_with_room(data, 2, listener, can_be_sampled=False) == (2 if processes > 3 else 1)
+    assert said in " ".join(listener.said)
+    assert bool(said) == bool(listener.said)
 
 
 def test_a_sample_that_was_changed_is_not_compared(table: Path, tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ from eber.workflow.arguments import (
 from eber.workflow.fitting import check_savable
 from eber.workflow.fitting_prepared import can_be_prepared, require_as_prepared
 from eber.workflow.interruption import saying_what_is_kept
+from eber.workflow.room import jobs_with_room
 from eber.workflow.sampling import Sample, draw_sample, sample_of
 from eber.workflow.table_comparison import TableComparison
 
@@ -86,7 +87,7 @@ def compare_table(
     table : str, Path or DataFrame
         A file or folder of a format in docs/tables.md, "-" for standard input, or a DataFrame of pandas, polars or
         pyarrow. An index of pandas is not used. Of a prepared table, and of a file or folder that does not fit into
-        memory, a random sample of 200,000 rows is compared, and the page says so on top.
+        memory with the fits to it, a random sample of 200,000 rows is compared, and the page says so on top.
     label, environment : str
         The column to be predicted, and the one that says where each row comes from.
     out : str or Path, optional
@@ -162,10 +163,15 @@ def compare_table(
         dropped, wanted = prepared.asked["drop"], prepared.asked["features"]
     file = open_table(table, Reading(sheet, query, encoding)) if sample is None else sample.file
     columns: dict[str, Any] = {"drop": dropped, "features": wanted, "choices": choices}
+    can_be_sampled = (
+        sample is None and can_be_prepared(file, choices) and not (file.reading.given or file.decimal_comma)
+    )
     try:
         data = read_training_table(file, label=label, environment=environment, **columns)
+        if backend == "processes":
+            jobs = jobs_with_room(data, jobs, listener, can_be_sampled=can_be_sampled)
     except TooLargeError:
-        if not can_be_prepared(file, choices) or file.reading.given or file.decimal_comma:
+        if not can_be_sampled:
             raise
         make_own(folder)
         sample = draw_sample(replace(file, missing=choices.missing), label, environment, folder)

@@ -42,6 +42,7 @@ from eber.workflow.fitting_prepared import (
     open_prepared,
     prepared_folder,
 )
+from eber.workflow.room import require_room_to_fit
 from eber.workflow.sampling import read_sample
 
 CARD_METRICS = ("nll", "accuracy", "ece", "auroc")
@@ -144,12 +145,15 @@ def fit_table(
     choices = choices_of(categorical, numeric, missing, positive, weight)
     file = open_table(table, Reading(sheet, query, encoding))
     dropped, wanted = names_of(drop, "drop"), None if features is None else names_of(features, "features")
+    from_disk = declared.is_network and can_be_prepared(file, choices)
     try:
         data = read_training_table(
             file, label=label, environment=environment, drop=dropped, features=wanted, choices=choices
         )
+        if from_disk:
+            require_room_to_fit(data)
     except TooLargeError:
-        if not (declared.is_network and can_be_prepared(file, choices)):
+        if not from_disk:
             raise
         listener.note(f"{file.title} does not fit into memory: it is prepared on disk first, and fitted from there.")
         columns: dict[str, Any] = {"drop": dropped, "features": wanted, "choices": choices}

@@ -84,4 +84,4 @@ def _remark(seen: Look, environment: str) -> str:
 
 
 def _say(n: int, of: int) -> str:
-    return f"The table is larger than memory: this is a random sample of {n} of its {of} rows."
+    return f"The table is too large for memory: a random sample of {n} of its {of} rows."
