@@ -17,6 +17,7 @@ from benchmarks.fits import growth, many_at_once, passes, whole_fits
 from benchmarks.large_tables import against_boosting
 from benchmarks.predictions import prediction
 from benchmarks.scale import tenth_of_the_large_run
+from benchmarks.threads import second_thread
 from benchmarks.updates import updates
 from eber.io.files import write_atomically
 from eber.training import isolated_torch
@@ -62,6 +63,7 @@ def main() -> None:
             ("A step of each baseline, in units of DomainBed's", updates),
             ("Prediction of 25,000 rows", lambda: {f"m={m}": prediction(m) for m in ENVIRONMENTS[:3]}),
             ("A fit of a million rows, 30 columns, 12 environments", against_boosting),
+            ("A second thread", second_thread),
             (
                 "Ten million rows, 20 columns, 50 environments from disk: a tenth of the large run",
                 tenth_of_the_large_run,

@@ -4,6 +4,13 @@ from tests.sabotage.sabotage import Sabotage
 
 SABOTAGES = (
     Sabotage(
+        broken="A table that is a pipe is waited for.",
+        test="tests/tables/test_readers.py::test_a_pipe_is_refused_without_waiting_for_it",
+        file="tables/files.py",
+        before="    if not (path.is_file() or path.is_dir()):  # a pipe may never begin\n",
+        after="    if not path.exists():\n",
+    ),
+    Sabotage(
         broken="Errors of the parsers of tables come through without the file's name.",
         test="tests/trust/test_fuzzed_tables.py::test_a_damaged_table_is_read_or_refused",
         file="tables/readers/protocol.py",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sqlite3
 import sys
 import zipfile
@@ -165,6 +166,16 @@ def test_other_encodings_are_read_when_named(tmp_path: Path, encoding: str) -> N
         open_table(path).read()
     with pytest.raises(ValueError, match="There is no encoding 'latin-99'"):
         Reading(encoding="latin-99")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
+def test_a_pipe_is_refused_without_waiting_for_it(tmp_path: Path) -> None:
+    """One that nobody writes to would be waited for without a word, and none could be read again by workers."""
+    pipe = tmp_path / "rows.csv"
+    os.mkfifo(pipe)
+    for path in (Path("/dev/zero"), pipe):
+        with pytest.raises(ValueError, match=r"is a pipe or a device.*standard input"):
+            open_table(path)
 
 
 def test_standard_input_is_a_table(monkeypatch: pytest.MonkeyPatch) -> None:

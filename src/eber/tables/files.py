@@ -203,6 +203,11 @@ def open_table(table: Any, reading: Reading | None = None, missing: Sequence[str
         path, title = Path(table), str(table)
     if not path.exists():
         raise FileNotFoundError(f"There is no file {path}.")
+    if not (path.is_file() or path.is_dir()):  # a pipe may never begin
+        raise ValueError(
+            f"{title} is a pipe or a device, and tables are read more than once: write the rows to a file, or send "
+            "them to standard input and give - as the table."
+        )
     marks = file_marks(path)
     with naming_damage(title):
         rows, source = _open(path, reading)
