@@ -17,12 +17,17 @@ from eber.evaluation.metrics import METRICS
 from eber.methods import NO_MODEL, POOL
 
 ROWS = (NO_MODEL, *METHODS, POOL)
+BOOSTING = "Gradient boosting"
 OTHER_POOLS = (EQUAL_POOL, POOL_WITHOUT_NETWORK, POOL_WITH_ERM)
 
 
 def show(folder: Path, data_dir: Path, names: list[str]) -> None:
     """Print all of them."""
-    lines = scores(folder, data_dir, names)
+    everything = scores(folder, data_dir, names)
+    _show_boosting(_where_there_are(everything, (BOOSTING, BOOSTED_MIXTURE)))
+    lines = _where_there_are(everything, METHODS)
+    if not len(lines):
+        return
     for title, group in (("Development", DEVELOPMENT), ("Confirmation", CONFIRMATION)):
         own = lines[lines["table"].isin(group)]
         if len(own):
@@ -33,15 +38,31 @@ def show(folder: Path, data_dir: Path, names: list[str]) -> None:
             print(f"\nEBER against\n\n{_against(own, 'EBER', [row for row in ROWS if row != 'EBER'])}")
             print(f"\nPool against\n\n{_against(own, POOL, [*(row for row in ROWS if row != POOL), *OTHER_POOLS])}")
     print(f"\n### What environments buy\n\n{_recognised(lines, data_dir)}")
-    own = lines[lines.groupby(["table", "held_out"])["row"].transform(lambda rows: BOOSTED_MIXTURE in set(rows))]
+    own = _where_there_are(lines, tuple(VARIANTS))
     if not len(own):
         return
     base = DEFAULT_WIDTH["EBER"]
-    others = [DEFAULT_WIDTH["ERM"], *VARIANTS, "Gradient boosting", BOOSTED_MIXTURE]
+    others = [DEFAULT_WIDTH["ERM"], *VARIANTS, BOOSTING, BOOSTED_MIXTURE]
     print(f"\nNLL\n\n{_by_table(own, 'nll', [base, *others])}")
     inner = own.assign(nll=own["left_out_nll"])
     print(f"\nNLL in left-out training environments\n\n{_by_table(inner, 'nll', [base, *others])}")
     print(f"\n{base} against\n\n{_against(own, base, others)}")
+
+
+def _where_there_are(lines: pd.DataFrame, rows: Sequence[str]) -> pd.DataFrame:
+    """The lines of held-out environments for which all of these rows were fitted."""
+    return lines.groupby(["table", "held_out"]).filter(lambda own: set(rows) <= set(own["row"]))
+
+
+def _show_boosting(lines: pd.DataFrame) -> None:
+    """Boosting and EBER's marginal rule on boosted components, wherever both were fitted."""
+    if not len(lines):
+        return
+    rows = (BOOSTING, BOOSTED_MIXTURE)
+    print(f"\n### Boosted components\n\nNLL\n\n{_by_table(lines, 'nll', rows)}")
+    inner = lines.assign(nll=lines["left_out_nll"])
+    print(f"\nNLL in left-out training environments\n\n{_by_table(inner, 'nll', rows)}")
+    print(f"\n{BOOSTED_MIXTURE} against\n\n{_against(lines, BOOSTED_MIXTURE, [BOOSTING])}")
 
 
 def _by_table(lines: pd.DataFrame, metric: str, rows: Sequence[str]) -> str:
