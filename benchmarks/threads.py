@@ -34,9 +34,9 @@ def second_thread(n_rows: int = 400_000) -> dict[str, dict[str, float]]:
         f"EBER, table, batches of {size:,}": _ratio(EBERClassifier(epochs=1, batch_size=size, random_state=0), table)
         for size in (64, 256, 1024, 4096)
     }
-    for make in (ERMClassifier, EBERClassifier):
+    for name, make in (("ERM", ERMClassifier), ("EBER", EBERClassifier)):
         images = make(featurizer="cnn", representation_dim=32, epochs=1, batch_size=128, random_state=0)
-        found[f"{images.method_name}, images, batches of 128"] = _ratio(images, _images())
+        found[f"{name}, images, batches of 128"] = _ratio(images, _images())
     return {"two threads / one, by the clock": found}
 
 
