@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,7 @@ from eber.experiments.tuned_rows import TUNED, tuned_candidates
 from eber.methods import NO_MODEL, paper_methods
 from eber.runs.cell import MAIN
 from eber.runs.joint_fits import run_alone
+from eber.runs.tuning_words import tuning_remarks
 from eber.tuning.grids import default_candidates
 from eber.tuning.search import EnvironmentSearch
 from eber.workflow.reproducing import reproduce
@@ -150,7 +153,7 @@ def test_reproduce_tuned_from_cells_to_page(data_dir: Path, tmp_path: Path) -> N
     assert "by NLL in training environments that are left out" in " ".join(first.remarks)
     assert "left-out rows of known environments" in " ".join(second.remarks)
     assert "chosen once, under the first seed" in " ".join(first.remarks)
-    assert "EBER tuned kept: " in text
+    assert re.search(r"EBER tuned kept [1-4] of 4 settings: weight_decay=", text)
     assert "No model: the training environments' share of each class" in text
 
 
@@ -174,6 +177,18 @@ def test_settings_are_chosen_once_for_all_seeds(data_dir: Path, tmp_path: Path) 
         assert one == other
     cells = results.cells.query("metric == 'nll'").groupby("method")["value"]
     assert (cells.nunique() == 2).all(), "each seed has fits of its own"
+
+
+def test_of_many_settings_that_were_kept_five_are_named() -> None:
+    settings = [json.dumps({"penalty_weight": weight}) for weight in range(12)]
+    arrays = {"settings": np.array(settings), "rule": np.array("none"), "left_out_nll": np.zeros((35, 4))}
+    experiment = SimpleNamespace(tuned={"Fishr": "Fishr tuned"})
+    results: Any = SimpleNamespace(
+        experiment=experiment, seeds=lambda *_: [0, 1], arrays=lambda row, seed, setting: arrays
+    )
+    _, kept = tuning_remarks(results, "baseline")
+    assert kept.startswith("Fishr tuned kept 12 of 35 settings: penalty_weight=0; penalty_weight=1; ")
+    assert kept.endswith("penalty_weight=4; 7 more.")
 
 
 def test_an_experiment_without_tuned_rows_says_so() -> None:
