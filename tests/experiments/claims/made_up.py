@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from eber.experiments.registry import find_experiment
 from eber.runs.collect import CELLS_COLUMNS, FINDINGS_COLUMNS, TIMINGS_COLUMNS, WARNINGS_COLUMNS
 from eber.runs.results import Results
 
+_FOLDER = tempfile.TemporaryDirectory(prefix="eber-")
+"""Where the results would lie: reading one makes the folder of its cells. Removed when the tests end."""
 Scores = Mapping[tuple[str, str, str], Sequence[float]]
 """(setting, method or "method|variant", metric) to the score under each seed."""
 
@@ -29,7 +32,7 @@ def results(experiment: str, scores: Scores) -> Results:
         rows += [(experiment, setting, method, variant or "main", seed, metric, v) for seed, v in enumerate(values)]
     return Results(
         find_experiment(experiment),
-        Path("nowhere"),
+        Path(_FOLDER.name),
         pd.DataFrame(rows, columns=list(CELLS_COLUMNS)),
         pd.DataFrame(columns=list(TIMINGS_COLUMNS)),
         pd.DataFrame(columns=list(WARNINGS_COLUMNS)),
