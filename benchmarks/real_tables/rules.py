@@ -45,14 +45,13 @@ def chosen(
 
 def probabilities(
     folder: Path, name: str, table: TrainingTable, held_out: str
-) -> tuple[dict[str, NDArray[np.float64]], dict[str, float]]:
-    """p(y|x) of the held-out rows by every row of the tables whose fits are there, columns as the sorted classes; and
-    the NLL of methods in left-out training environments.
+) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]:
+    """p(y|x) of the held-out rows, and of training rows while they were left out, by every row of the tables whose fits
+    are there; columns as the sorted classes.
     """
-    held = table.environments == held_out
-    classes, environments = np.unique(table.y[~held]), table.environments[~held]
-    y = np.searchsorted(classes, table.y[~held])
-    found = {NO_MODEL: np.tile(np.bincount(y) / len(y), (int(held.sum()), 1))}
+    y, environments = training_labels(table, held_out)
+    n_held, K = len(table.y) - len(y), int(y.max()) + 1
+    found = {NO_MODEL: np.tile(np.bincount(y, minlength=K) / len(y), (n_held, 1))}
     left_out: dict[str, NDArray[np.float64]] = {}
     for method in (*METHODS, *VARIANTS, BOOSTED_MIXTURE):
         path = path_of(folder, name, held_out, method)
@@ -68,10 +67,18 @@ def probabilities(
     for pool, members in POOLS.items():
         if set(members) <= set(found):
             weights = left_out_weights(np.stack([left_out[member] for member in members]), y, environments)
-            found[pool] = np.einsum("j,jnk->nk", weights, np.stack([found[member] for member in members]))
+            for said in (left_out, found):
+                said[pool] = np.einsum("j,jnk->nk", weights, np.stack([said[member] for member in members]))
     if set(POOL_MEMBERS) <= set(found):
-        found[EQUAL_POOL] = np.mean([found[member] for member in POOL_MEMBERS], 0)
-    return found, {row: _left_out_nll(proba, y, environments) for row, proba in left_out.items()}
+        for said in (left_out, found):
+            said[EQUAL_POOL] = np.mean([said[member] for member in POOL_MEMBERS], 0)
+    return found, left_out
+
+
+def training_labels(table: TrainingTable, held_out: str) -> tuple[NDArray[np.int64], NDArray[np.str_]]:
+    """The place of each training row's label among the sorted classes, and its environment."""
+    train = table.environments != held_out
+    return np.unique(table.y[train], return_inverse=True)[1], table.environments[train]
 
 
 def _of_default_width(fits: Fits) -> Fits:
@@ -95,9 +102,11 @@ def scores(folder: Path, data_dir: Path, names: list[str]) -> pd.DataFrame:
             classes = np.unique(table.y[~held])
             order = np.searchsorted(classes, table.classes)
             found, left_out = probabilities(folder, name, table, held_out)
+            y, environments = training_labels(table, held_out)
             for row, proba in found.items():
                 values = score(table.y[held], proba[:, order], table.classes, SHOWN)
                 line = {"table": name, "held_out": held_out, "rows": int(held.sum()), "row": row, **values}
-                lines.append(line | {"left_out_nll": left_out.get(row)})
+                inside = _left_out_nll(left_out[row], y, environments) if row in left_out else None
+                lines.append(line | {"left_out_nll": inside})
     write_atomically(folder / LINES, "".join(json.dumps(line) + "\n" for line in lines).encode())
     return pd.DataFrame(lines)

@@ -10,6 +10,8 @@ import pandas as pd
 from scipy import stats
 
 from benchmarks.real_tables.fits import METHODS
+from benchmarks.real_tables.labels import label_lines, labels_by_row
+from benchmarks.real_tables.package_tables import PACKAGE_DEVELOPMENT, PACKAGE_TABLES
 from benchmarks.real_tables.rules import DEFAULT_WIDTH, EQUAL_POOL, POOL_WITH_ERM, POOL_WITHOUT_NETWORK, SHOWN, scores
 from benchmarks.real_tables.tables import CONFIRMATION, DEVELOPMENT, load, prepared, variant_holdouts
 from benchmarks.real_tables.variants import BOOSTED_MIXTURE, VARIANTS, environments_recognised
@@ -18,6 +20,13 @@ from eber.methods import NO_MODEL, POOL
 
 ROWS = (NO_MODEL, *METHODS, POOL)
 BOOSTING = "Gradient boosting"
+GROUPS = {
+    "Development": DEVELOPMENT,
+    "Confirmation": CONFIRMATION,
+    "Packages'": tuple(PACKAGE_TABLES),
+}
+MOST_COLUMNS = 8
+"""Tables beyond which they stand below each other."""
 OTHER_POOLS = (EQUAL_POOL, POOL_WITHOUT_NETWORK, POOL_WITH_ERM)
 
 
@@ -28,7 +37,7 @@ def show(folder: Path, data_dir: Path, names: list[str]) -> None:
     lines = _where_there_are(everything, METHODS)
     if not len(lines):
         return
-    for title, group in (("Development", DEVELOPMENT), ("Confirmation", CONFIRMATION)):
+    for title, group in GROUPS.items():
         own = lines[lines["table"].isin(group)]
         if len(own):
             print(f"\n### {title} tables")
@@ -47,6 +56,15 @@ def show(folder: Path, data_dir: Path, names: list[str]) -> None:
     inner = own.assign(nll=own["left_out_nll"])
     print(f"\nNLL in left-out training environments\n\n{_by_table(inner, 'nll', [base, *others])}")
     print(f"\n{base} against\n\n{_against(own, base, others)}")
+
+
+def show_labels(folder: Path, data_dir: Path, names: list[str]) -> None:
+    """Print what labels change, on all of the tables and on those that nothing was chosen on."""
+    lines = label_lines(folder, data_dir, names)
+    others = lines[~lines["table"].isin([*DEVELOPMENT, *PACKAGE_DEVELOPMENT])]
+    for title, own in (("All tables", lines), ("Without development tables", others)):
+        if len(own):
+            print(f"\n### {title}\n\n{_markdown(labels_by_row(own))}")
 
 
 def _where_there_are(lines: pd.DataFrame, rows: Sequence[str]) -> pd.DataFrame:
@@ -78,7 +96,8 @@ def _by_table(lines: pd.DataFrame, metric: str, rows: Sequence[str]) -> str:
         ]
         for column, values in means.items()
     }
-    return _markdown(pd.DataFrame(cells, index=means.index))
+    shown = pd.DataFrame(cells, index=means.index)
+    return _markdown(shown if len(shown.columns) <= MOST_COLUMNS else shown.T)
 
 
 def _by_holdout(lines: pd.DataFrame, rows: Sequence[str]) -> str:

@@ -16,18 +16,19 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from eber.datasets.base import MultiEnvironmentData
+from eber.estimators import ERMClassifier
 from eber.evaluation.metrics import negative_log_likelihood
 from eber.exceptions import EnvironmentWarning
 from eber.experiments.data_rows import build_classifier
 from eber.experiments.data_task import DataTask, learned_on_training
 from eber.experiments.registry import find_experiment
-from eber.experiments.tuned_rows import TUNED, tuned_candidates
+from eber.experiments.tuned_rows import TUNED, fit_chosen, tuned_candidates
 from eber.methods import NO_MODEL, paper_methods
 from eber.runs.cell import MAIN
 from eber.runs.joint_fits import run_alone
 from eber.runs.tuning_words import tuning_remarks
 from eber.tuning.grids import default_candidates
-from eber.tuning.search import EnvironmentSearch
+from eber.tuning.search import LEAST_NETWORKS, EnvironmentSearch, with_enough_seeds
 from eber.workflow.reproducing import reproduce
 from tests.experiments.test_data_experiments import (
     NAMES,
@@ -87,6 +88,19 @@ def test_a_tuned_row_is_a_search_that_prepares_in_each_fold(method: str, tmp_pat
     np.testing.assert_allclose(result.arrays["left_out_nll"].ravel(), search.results_["nll"], rtol=1e-4)
     nll = negative_log_likelihood(HELD_OUT.y, search.predict_proba(HELD_OUT.X), search.classes_)
     assert result.scores[MAIN]["nll"] == pytest.approx(nll, rel=1e-4)
+
+
+@pytest.mark.parametrize(("n_settings", "n_networks"), [(1, 4), (3, 6), (5, 5)])
+def test_of_few_settings_that_are_kept_each_has_several_seeds(n_settings: int, n_networks: int) -> None:
+    """As in the search of a comparison: four networks at least are averaged, the first of each is the plain fit."""
+    settings = [{"weight_decay": float(decay)} for decay in range(n_settings)]
+    fitted = run_alone(fit_chosen(lambda own: ERMClassifier(epochs=1, random_state=0, **own), settings, TRAIN))
+    members = fitted.classifier.members_
+    assert len(members) == n_networks
+    alone = ERMClassifier(epochs=1, random_state=0, weight_decay=0.0).fit(TRAIN.X, TRAIN.y)
+    np.testing.assert_array_equal(members[0].predict_proba(TRAIN.X), alone.predict_proba(TRAIN.X))
+    pipeline = Pipeline([("scale", StandardScaler()), ("classifier", ERMClassifier(epochs=1, random_state=0))])
+    assert [fit["classifier"].n_members for fit in with_enough_seeds([clone(pipeline)])] == [LEAST_NETWORKS]
 
 
 @pytest.mark.parametrize("method", paper_methods())

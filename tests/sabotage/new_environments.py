@@ -48,6 +48,20 @@ SABOTAGES = (
         after="        return True\n",
     ),
     Sabotage(
+        broken="Two environments are enough to say how a new one may differ.",
+        test="tests/tuning/test_recalibration.py::test_with_too_few_environments_spreads_are_the_fixed_ones",
+        file="tuning/calibration.py",
+        before="    if len(groups) < MIN_ENVIRONMENTS:\n",
+        after="    if not groups:\n",
+    ),
+    Sabotage(
+        broken="Quiet environments are taken to differ as much as where nothing is known.",
+        test="tests/tuning/test_recalibration.py::test_where_environments_are_alike_labels_move_less_than_where_nothing_is_known",
+        file="tuning/calibration.py",
+        before="TYPICAL_ENVIRONMENTS = 0.15, 0.2, 1.0\n",
+        after="TYPICAL_ENVIRONMENTS = 0.3, 0.5, 1.0\n",
+    ),
+    Sabotage(
         broken="Intervals stay as wide as before any label.",
         test=f"{TABLES}::test_low_and_high_hold_the_prediction_and_narrow_with_labels",
         file="tuning/calibration.py",

@@ -22,6 +22,13 @@ SABOTAGES = (
         after="kept_candidates(1 - proba, y_index, units)",
     ),
     Sabotage(
+        broken="A single setting that is kept is a single network.",
+        test=f"{TUNED}::test_of_few_settings_that_are_kept_each_has_several_seeds",
+        file="experiments/tuned_rows.py",
+        before="for fit in with_enough_seeds([make(own) for own in settings])]",
+        after="for fit in [make(own) for own in settings]]",
+    ),
+    Sabotage(
         broken="Methods with a penalty are tuned in nothing else.",
         test=f"{TUNED}::test_what_a_method_s_own_row_may_have_is_among_the_candidates",
         file="experiments/tuned_rows.py",

@@ -44,11 +44,21 @@ def test_the_spread_over_environments_is_found(K):
     assert np.sqrt(calm.covariance[1, 1]) < 0.35
 
 
-def test_without_environments_it_is_the_fallback():
-    known = estimate_calibration(np.full((4, 2), np.nan), np.zeros(4, int), np.arange(4))
-    assert known.n_environments == 0
-    np.testing.assert_allclose(np.diag(known.covariance), [2 * SLOPE_SD**2, INTERCEPT_SD**2, INTERCEPT_SD**2])
+@pytest.mark.parametrize("k", [0, 2])
+def test_with_too_few_environments_spreads_are_the_fixed_ones(k):
+    p, y, e, _ = environments(max(k, 1), 40, 0.4, 0.8, seed=0)
+    known = estimate_calibration(p if k else np.full_like(p, np.nan), y, e)
+    assert known.n_environments == k
+    assert not known.is_measured
+    np.testing.assert_allclose(np.diag(known.covariance), [SLOPE_SD**2, INTERCEPT_SD**2, INTERCEPT_SD**2])
     np.testing.assert_array_equal(known.mean, 0)
+
+
+def test_where_environments_are_alike_labels_move_less_than_where_nothing_is_known():
+    """Four quiet environments tell more than none: the prior for a fifth is half as wide as the fixed one, or less."""
+    p, y, e, _ = environments(4, 400, 0.0, 0.0, seed=5)
+    known = np.sqrt(np.diag(estimate_calibration(p, y, e).covariance))
+    assert (known < [SLOPE_SD / 2, INTERCEPT_SD / 2, INTERCEPT_SD / 2]).all()
 
 
 @pytest.mark.parametrize("K", [2, 4])

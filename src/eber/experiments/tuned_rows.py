@@ -1,8 +1,9 @@
 """Rows whose settings are chosen by leaving training environments out, beside those with the paper's fixed settings.
 
-The search is that of `eber.tuning.search.EnvironmentSearch`, with the same candidates, folds and rule. It is written as
-steps of a computation for two reasons: what is learned before a fit, such as scales, is learned anew in each fold, and
-fits of several candidates and seeds are trained side by side.
+The search is that of `eber.tuning.search.EnvironmentSearch`, with the same candidates, folds and rule, and with fits of
+several seeds where few settings are kept. It is written as steps of a computation for two reasons: what is learned
+before a fit, such as scales, is learned anew in each fold, and fits of several candidates and seeds are trained side by
+side.
 
 Each method searches once in a setting, under the first seed, and is fitted with what was chosen under all of them: a
 search costs as much as dozens of fits, and other seeds choose among the same rows.
@@ -30,7 +31,7 @@ from eber.runs.parameters import Value
 from eber.runs.tuning_words import LEFT_OUT_NLL, RULE, SETTINGS
 from eber.tuning.grids import Candidate, default_candidates
 from eber.tuning.left_out import choose_folds, judged_units, kept_candidates, losses
-from eber.tuning.search import MAX_FOLDS
+from eber.tuning.search import MAX_FOLDS, with_enough_seeds
 
 TUNED = {name: f"{name} tuned" for name in paper_methods()}
 """Method to the row in which its settings are chosen."""
@@ -142,8 +143,8 @@ def choose_settings(
 
 
 def fit_chosen(make: Make, settings: Sequence[Candidate], prepared: MultiEnvironmentData) -> Steps[FittedMethod]:
-    """The average of fits with the settings that were kept, to all training rows."""
-    outcomes = yield [FitRequest(make(candidate), prepared) for candidate in settings]
+    """The average of fits with the settings that were kept, to all training rows; of few, with several seeds each."""
+    outcomes = yield [FitRequest(fit, prepared) for fit in with_enough_seeds([make(own) for own in settings])]
     fits = [fitted for outcome in outcomes if (fitted := _sound(outcome))]
     if not fits:
         raise next(outcome for outcome in outcomes if isinstance(outcome, Exception))

@@ -19,7 +19,7 @@ a log-linear pool; d is called `deviations` here, (n, K, m), and there are none 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,8 +29,12 @@ from scipy import special
 from eber.tuning.left_out import SMALLEST
 
 SLOPE_SD, INTERCEPT_SD = 0.3, 0.5
-"""Spreads of log s and of b where nothing is known; they count as one more environment where something is."""
-FALLBACK_ENVIRONMENTS = 1.0
+"""Spreads of log s and of b where nothing is known."""
+TYPICAL_SLOPE_SD, TYPICAL_INTERCEPT_SD, TYPICAL_ENVIRONMENTS = 0.15, 0.2, 1.0
+"""Where something is known, spreads that are added to it, as if so many further environments had shown them. Of eight
+choices this one harmed least with ten labels among those that helped most, inside the training environments of eleven
+tables (docs/new-environments.md).
+"""
 ENVIRONMENT_SD = 0.3
 """Spread of the weights w of the environments' own predictions."""
 MIN_ENVIRONMENTS = 3
@@ -179,11 +183,14 @@ def estimate_calibration(proba: Array, y_index: NDArray[np.int64], environments:
     proba : (n, K)
         Rows that were never left out are NaN, and are not looked at.
     y_index, environments : (n,)
+        With fewer than `MIN_ENVIRONMENTS` of them the spreads are the fixed ones.
     """
     known = ~np.isnan(proba).any(1)
     K = proba.shape[1]
     rows_of = [np.flatnonzero(known & (environments == name)) for name in np.unique(environments[known])]
     groups = [(_log(proba[rows]), y_index[rows]) for rows in rows_of]
+    if len(groups) < MIN_ENVIRONMENTS:
+        return replace(fixed_calibration(K), n_environments=len(groups))
     centre, slope_variance, intercept_variance = 0.0, SLOPE_SD**2, INTERCEPT_SD**2
     k = len(groups)
     modes: list[Array | None] = [None] * k
@@ -201,21 +208,22 @@ def estimate_calibration(proba: Array, y_index: NDArray[np.int64], environments:
         if change < TOLERANCE:
             break
     # The centre is itself known only from k environments.
-    slope_variance *= 1 + 1 / (k + FALLBACK_ENVIRONMENTS)
+    slope_variance *= 1 + 1 / (k + TYPICAL_ENVIRONMENTS)
     covariance = np.diag([slope_variance] + [intercept_variance] * K)
     return Calibration(np.array([centre] + [0.0] * K), covariance, k)
 
 
 def _update(found: Sequence[tuple[Array, Array]], K: int) -> tuple[float, float, float]:
-    """Centre of log s, and variances of log s and b, from the environments' posteriors and the fallback."""
-    total = len(found) + FALLBACK_ENVIRONMENTS
+    """Centre of log s, and variances of log s and b, from the environments' posteriors and the typical spreads."""
+    total = len(found) + TYPICAL_ENVIRONMENTS
     slopes = np.array([mode[0] for mode, _ in found])
     intercepts = np.array([mode[1:] for mode, _ in found]).reshape(-1, K)
     slope_spread = sum(covariance[0, 0] for _, covariance in found)
     intercept_spread = sum(np.trace(covariance[1:, 1:]) for _, covariance in found) / K
     centre = float(slopes.sum() / total)
-    slope = ((slopes - centre) ** 2).sum() + slope_spread + FALLBACK_ENVIRONMENTS * (SLOPE_SD**2 + centre**2)
-    intercept = (intercepts**2).sum() / K + intercept_spread + FALLBACK_ENVIRONMENTS * INTERCEPT_SD**2
+    typical_slope = TYPICAL_ENVIRONMENTS * (TYPICAL_SLOPE_SD**2 + centre**2)
+    slope = ((slopes - centre) ** 2).sum() + slope_spread + typical_slope
+    intercept = (intercepts**2).sum() / K + intercept_spread + TYPICAL_ENVIRONMENTS * TYPICAL_INTERCEPT_SD**2
     return centre, float(slope / total), float(intercept / total)
 
 

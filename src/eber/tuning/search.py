@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, _fit_context, clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
@@ -155,11 +156,7 @@ class EnvironmentSearch(TunedClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     def to_fit_on_all_rows(self, kept: Sequence[int] | NDArray[np.int64]) -> list[Any]:
         """The candidates that are kept, not fitted; of networks, where there was a choice, with seeds enough."""
         fits = self.to_fit(kept)
-        averages = self.select != "best" and len(self.candidates_to_try) > 1
-        for fit in fits:
-            if averages and isinstance(fit, EnvironmentClassifier):
-                fit.set_params(n_members=max(fit.n_members, math.ceil(LEAST_NETWORKS / len(fits))))
-        return fits
+        return with_enough_seeds(fits) if self.select != "best" and len(self.candidates_to_try) > 1 else fits
 
     def complete(self, choice: Choice, rule: str, fits: Sequence[Any], errors: Sequence[Exception | None]) -> Self:
         """Take over what was chosen and its fits on all rows, with what ended those that diverged.
@@ -191,6 +188,15 @@ class EnvironmentSearch(TunedClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         validate_data(self, X, reset=False, **LENIENT)
         mean: NDArray[np.float64] = np.mean([fitted.predict_proba(X) for fitted in self.estimators_], 0)
         return mean
+
+
+def with_enough_seeds(fits: Sequence[Any]) -> list[Any]:
+    """Unfitted classifiers of the settings that are kept: networks, where they are few, with several seeds each."""
+    for fit in fits:
+        network = fit.steps[-1][1] if isinstance(fit, Pipeline) else fit
+        if isinstance(network, EnvironmentClassifier):
+            network.set_params(n_members=max(network.n_members, math.ceil(LEAST_NETWORKS / len(fits))))
+    return list(fits)
 
 
 def checked_table(
