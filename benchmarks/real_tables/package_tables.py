@@ -164,7 +164,6 @@ PACKAGE_TABLES: dict[str, Callable[[], pd.DataFrame]] = {
     "vowels": lambda: _table(_keel("vowel"), "c13", "c1", ["c0"]),
     "weather": _weather,
 }
-
 """Table to what makes it, with columns `label`, `environment` and features."""
 _ORDER = np.random.default_rng(0).permutation(sorted(PACKAGE_TABLES)).tolist()
 PACKAGE_DEVELOPMENT, PACKAGE_CONFIRMATION = tuple(sorted(_ORDER[:8])), tuple(sorted(_ORDER[8:]))
