@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from benchmarks.real_tables.rules import probabilities, training_labels
 from benchmarks.real_tables.tables import holdouts, load
+from eber.compare.few_labels import DRAWS, HARMFUL, LABELS, MIN_JUDGED
 from eber.evaluation.metrics import score
 from eber.methods import POOL
 from eber.tuning.calibration import Calibration, estimate_calibration, fixed_calibration
 
 ROWS = ("Logistic regression", "Gradient boosting", "Random forest", "EBER", POOL)
-LABELS = (0, 10, 30, 100)
-DRAWS, MIN_JUDGED, HARMFUL, LEVEL = 5, 30, 0.01, 0.9
+SEEN = (0, *LABELS)
+LEVEL = 0.9
 
 
 def label_lines(folder: Path, data_dir: Path, names: Sequence[str]) -> pd.DataFrame:
@@ -41,7 +42,7 @@ def label_lines(folder: Path, data_dir: Path, names: Sequence[str]) -> pd.DataFr
             for row in ROWS:
                 prior = estimate_calibration(left_out[row], y, environments)
                 shown = 1 if len(classes) == 2 else int(np.bincount(y).argmax())
-                for n_labels in LABELS:
+                for n_labels in SEEN:
                     for draw in range(DRAWS if n_labels else 1):
                         order = np.random.default_rng([draw, len(labels)]).permutation(len(labels))
                         if len(labels) - n_labels < MIN_JUDGED:
@@ -83,7 +84,7 @@ def _judged(
 def labels_by_row(lines: pd.DataFrame) -> pd.DataFrame:
     """The table of docs/new-environments.md: methods and numbers of labels down, what changed across."""
     found = {}
-    for row, n_labels in product(ROWS, LABELS):
+    for row, n_labels in product(ROWS, SEEN):
         own = lines[(lines["row"] == row) & (lines["labels"] == n_labels)]
         if not len(own):
             continue

@@ -166,4 +166,5 @@ PACKAGE_TABLES: dict[str, Callable[[], pd.DataFrame]] = {
 }
 """Table to what makes it, with columns `label`, `environment` and features."""
 _ORDER = np.random.default_rng(0).permutation(sorted(PACKAGE_TABLES)).tolist()
-PACKAGE_DEVELOPMENT, PACKAGE_CONFIRMATION = tuple(sorted(_ORDER[:8])), tuple(sorted(_ORDER[8:]))
+PACKAGE_DEVELOPMENT = tuple(sorted(_ORDER[:8]))
+"""Those on which something may be chosen, inside their training environments; on the others nothing."""

@@ -3,7 +3,7 @@
 The rules were fixed before any score was seen:
 
 - The four development tables are those on which choices were made; nothing was chosen on the other six, nor, but for
-  one choice on eight of them (docs/new-environments.md), on the tables from packages.
+  one choice on seven of them (docs/new-environments.md), on the tables from packages.
 - A table of more than `MAX_ROWS` rows is thinned: the same share of each environment's rows, drawn at random once.
 - Of the environments that `eber compare` would hold out, sorted by their number of rows, three are held out of a
   development table and two of microbiomehd, quasar and the tables from packages, spread evenly from the smallest to
